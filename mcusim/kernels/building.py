@@ -23,7 +23,7 @@ from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.compile import compile_set, digest, quoted
 from mcusim.kernels.kernel_set import KernelSet, load_set
 
-__all__ = ["BuildRecord", "Compiler", "build_sets", "read_record"]
+__all__ = ["BuildRecord", "Compiler", "build_sets", "manifest_text", "read_record"]
 
 RECORD, MANIFEST = "BUILD.toml", "manifest.toml"
 LARGEST_RECORD = 1 << 20
@@ -191,7 +191,7 @@ def _build(kernels: KernelSet, stage: Path, target: Path, compiler: Compiler) ->
         raise InputError(failure)
     (stage / RECORD).write_text(text, encoding="utf-8")
     if not _is_own(kernels, target.parent):
-        (stage / MANIFEST).write_text(_manifest(kernels, compiler.flags), encoding="utf-8")
+        (stage / MANIFEST).write_text(manifest_text(kernels, compiler.flags), encoding="utf-8")
     built = replace(kernels, manifest=stage / MANIFEST)
     for isa in CORES:
         try:
@@ -215,20 +215,25 @@ def _failure(error: Exception, compiler: str) -> str:
     )
 
 
-def _manifest(kernels: KernelSet, flags: str) -> str:
+def manifest_text(kernels: KernelSet, flags: str = "", head: str = "a copy for the ELF files in this folder") -> str:
     """A manifest that works from any folder."""
 
+    def whole(name: str) -> str:
+        return str((kernels.manifest.parent / name).resolve())
+
     def listed(names: Sequence[str]) -> str:
-        places = [str((kernels.manifest.parent / name).resolve()) for name in names]
-        return "[\n" + "".join(f"    {quoted(place)},\n" for place in places) + "]"
+        return "[\n" + "".join(f"    {quoted(whole(name))},\n" for name in names) + "]"
 
     lines = [
-        "# a copy for the ELF files in this folder",
+        f"# {head}",
         f"name = {quoted(kernels.name)}",
         f"title = {quoted(kernels.title)}",
     ]
     lines += [f"sources = {listed(kernels.sources)}", f"include = {listed(kernels.include)}"]
     lines.append(f"flags = {quoted(f'{kernels.flags} {flags}'.strip())}")
+    if kernels.source_flags:
+        own = (f"{quoted(whole(name))} = {quoted(text)}" for name, text in kernels.source_flags.items())
+        lines += ["", "[source_flags]", *own]
     operators: dict[str, list[str]] = {}
     for kernel in kernels.kernels.values():
         values = {"symbol": kernel.symbol, "layout": kernel.layout, "scratch": kernel.scratch}

@@ -10,6 +10,7 @@ import hashlib
 import json
 import shlex
 import subprocess
+import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -50,11 +51,13 @@ def compile_set(
     objcopy = first_line(compiler, "-print-prog-name=objcopy")
     targets = {core: (folder / f"{raw['name']}-{core}.elf").resolve() for core in cores}
     for core, target in targets.items():
-        command = [compiler, *cores[core], *flags, *_maps(manifest.parent, compiler), "-T", str(SCRIPT)]
-        command += [f"-I{place}" for place in (*raw.get("include", []), SETS / "include")]
         # relative names and mapped folders: the same bytes wherever the sources are
-        command += [*raw["sources"], "-o", str(target)]
-        subprocess.run(command, cwd=manifest.parent, check=True, stdin=subprocess.DEVNULL, stderr=messages)
+        command = [compiler, *cores[core], *flags, *_maps(manifest.parent, compiler)]
+        command += [f"-I{place}" for place in (*raw.get("include", []), SETS / "include")]
+        with tempfile.TemporaryDirectory() as objects:
+            sources = _with_objects(raw, command, manifest.parent, Path(objects), messages)
+            command += ["-T", str(SCRIPT), *sources, "-o", str(target)]
+            subprocess.run(command, cwd=manifest.parent, check=True, stdin=subprocess.DEVNULL, stderr=messages)
         # those of debug sections would be a fifth of the file; nothing reads them
         subprocess.run([objcopy, "--remove-relocations=.debug_*", str(target)], check=True, stderr=messages)
         step(core)
@@ -63,6 +66,21 @@ def compile_set(
     lines += ["[cores]", *(f"{core} = {quoted(' '.join(options))}" for core, options in cores.items())]
     lines += ["[sha256]", *(f"{quoted(path.name)} = {quoted(digest(path))}" for path in targets.values())]
     return "\n".join(lines) + "\n"
+
+
+def _with_objects(
+    raw: Mapping[str, Any], command: Sequence[str], folder: Path, objects: Path, messages: IO[str] | None
+) -> list[str]:
+    """The sources, those with flags of their own as object files, compiled into ``objects``."""
+    sources = []
+    for number, source in enumerate(raw["sources"]):
+        own = raw.get("source_flags", {}).get(source)
+        sources.append(source if own is None else str(objects / f"{number}.o"))
+        if own is not None:
+            alone = [flag for flag in command if not flag.startswith("-Wl,")]
+            alone += [*shlex.split(own), "-c", source, "-o", sources[-1]]
+            subprocess.run(alone, cwd=folder, check=True, stdin=subprocess.DEVNULL, stderr=messages)
+    return sources
 
 
 def quoted(text: str) -> str:

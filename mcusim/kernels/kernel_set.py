@@ -37,7 +37,7 @@ NAMES = (
     "dilation_h", "dilation_w", "pad_top", "pad_bottom", "pad_left", "pad_right", "depth_multiplier", "inputs", "item",
 )  # fmt: skip
 _KEYS: Mapping[str, type] = {
-    "name": str, "title": str, "sources": list, "include": list, "flags": str, "kernels": dict,
+    "name": str, "title": str, "sources": list, "include": list, "flags": str, "source_flags": dict, "kernels": dict,
 }  # fmt: skip
 _LINE = ("symbol", "layout", "scratch", "in_place", "filter_order", "direct")
 FILTER_ORDERS = ("", "chw")
@@ -100,6 +100,7 @@ class KernelSet:
     include: tuple[str, ...]
     flags: str
     kernels: Mapping[tuple[str, str], Kernel] = field(repr=False)
+    source_flags: Mapping[str, str] = field(default_factory=dict)  # further ones of some sources
 
     def kernel(self, operator: str, types: str = "int8") -> Kernel:
         """The kernel for an operator. Raises UnsupportedError, with the types there are, when the set has none."""
@@ -253,7 +254,11 @@ def _checked(path: Path, raw: Mapping[str, Any]) -> KernelSet:
     if not found:
         raise InputError(f"{path}: kernels: names no operator")
     places = tuple(raw["sources"]), tuple(raw.get("include", ()))
-    return KernelSet(raw["name"], raw.get("title", ""), path, *places, raw.get("flags", ""), found)
+    own = raw.get("source_flags", {})
+    for source, flags in own.items():
+        if source not in raw["sources"] or not isinstance(flags, str):
+            raise _wrong(path, f"source_flags.{source[:80]}", flags, "must be a text, of one of the sources")
+    return KernelSet(raw["name"], raw.get("title", ""), path, *places, raw.get("flags", ""), found, own)
 
 
 _A: Mapping[type, str] = {str: "a text", list: "a list of texts", dict: "a table"}

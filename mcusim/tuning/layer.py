@@ -6,7 +6,7 @@ that are warm from the layer before: a trial begins with cold ones, as the first
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,14 @@ from mcusim.engine.free_memory import code_place
 from mcusim.errors import ModelError, UnsupportedError, UsageError
 from mcusim.model.geometry import Geometry, geometry
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
+from mcusim.model.operators import OPERATORS
 from mcusim.model.shapes import output_size
 from mcusim.program.program import Compute
 from mcusim.verification.equivalence import litert_outputs
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
+    from mcusim.model.traits import Traits
 
 __all__ = ["Layer", "graph_of_shape", "layers_of"]
 
@@ -130,37 +132,50 @@ def _layer(graph: Graph, places: Mapping[str, str], operators: tuple[int, ...]) 
 def graph_of_shape(kind: str, shape: Mapping[str, int], padding: str) -> Graph:
     """A network of one layer by its sizes, with random weights: ``in_h in_w in_c out_c``, and of ``kernel_h kernel_w
     stride_h stride_w`` those that are not 1. Raises UsageError for a window larger than the input."""
-    dice = np.random.default_rng(1)
+    dice, traits = np.random.default_rng(1), OPERATORS[kind].traits
     size = {"stride_h": 1, "stride_w": 1, "kernel_h": 1, "kernel_w": 1, **shape}
-    in_c, out_c, depthwise = size["in_c"], size["out_c"], kind.startswith("DEPTHWISE")
+    if not traits.windowed:
+        size |= {"in_h": 1, "in_w": 1, "in_c": size["in_h"] * size["in_w"] * size["in_c"], "kernel_h": 1, "kernel_w": 1}
     outs = [
         output_size(size[f"in_{axis}"], size[f"kernel_{axis}"], size[f"stride_{axis}"], 1, padding) for axis in "hw"
     ]
-    taps = size["kernel_h"] * size["kernel_w"] * (1 if depthwise else in_c)
-    channels = (1, size["kernel_h"], size["kernel_w"], out_c) if depthwise else (
-        out_c, size["kernel_h"], size["kernel_w"], in_c
-    )  # fmt: skip
-    scale = 0.02
-    spread = scale * scale * 74 * 74 * taps**0.5 / 40  # of sums of uniform products: most outputs are within the range
-    scales = tuple(float(scale * (0.8 + 0.4 * dice.random())) for _ in range(out_c))
-    tensors = (
-        _tensor(0, "input", (1, size["in_h"], size["in_w"], in_c), Quantization((scale,), (3,))),
-        _tensor(1, "filter", channels, Quantization(scales, (0,) * out_c, 3 if depthwise else 0),
-                dice.integers(-127, 128, channels).astype(np.int8)),
-        _tensor(2, "bias", (out_c,), Quantization(tuple(scale * s for s in scales), (0,) * out_c, 0),
-                dice.integers(-2000, 2000, out_c).astype(np.int32)),
-        _tensor(3, "output", (1, *outs, out_c), Quantization((spread,), (-5,))),
-    )  # fmt: skip
-    options: dict[str, Any] = {
-        "padding": padding, "stride_h": size["stride_h"], "stride_w": size["stride_w"], "dilation_h": 1,
-        "dilation_w": 1, "activation": "NONE",
-    }  # fmt: skip
-    options |= {"depth_multiplier": out_c // in_c} if depthwise else {}
-    op = Operator(0, kind, (0, 1, 2), (3,), options)
-    graph = Graph("layer", tensors, (op,), (0,), (3,), "0" * 64, random_weights=True)
     if min(outs) < 1:
-        raise UsageError(f"{shape_text(geometry(graph, op))}: the window is larger than the input")
-    return graph
+        raise UsageError(f"a window of {size['kernel_h']}x{size['kernel_w']} is larger than the input")
+    tensors = _tensors(size, outs, traits, dice)
+    options: dict[str, Any] = {"activation": "NONE"}
+    if traits.windowed:
+        options |= {"padding": padding, "stride_h": size["stride_h"], "stride_w": size["stride_w"]}
+        options |= {"dilation_h": 1, "dilation_w": 1}
+    options |= {"depth_multiplier": size["out_c"] // size["in_c"]} if traits.depthwise else {}
+    op = Operator(0, kind, (0, 1, 2), (3,), options)
+    return Graph("layer", tensors, (op,), (0,), (3,), "0" * 64, random_weights=True)
+
+
+def _tensors(
+    size: Mapping[str, int], outs: Sequence[int], traits: Traits, dice: np.random.Generator
+) -> tuple[Tensor, ...]:
+    """Input, filter, bias and output: most outputs are within the range."""
+    in_c, out_c, kernel = size["in_c"], size["out_c"], (size["kernel_h"], size["kernel_w"])
+    source: tuple[int, ...]
+    result: tuple[int, ...]
+    channels: tuple[int, ...]
+    if traits.windowed:
+        source, result = (1, size["in_h"], size["in_w"], in_c), (1, *outs, out_c)
+        channels = (1, *kernel, out_c) if traits.depthwise else (out_c, *kernel, in_c)
+    else:
+        source, result, channels = (1, in_c), (1, out_c), (out_c, in_c)
+    scale, taps = 0.02, kernel[0] * kernel[1] * (1 if traits.depthwise else in_c)
+    count = out_c if traits.per_channel else 1
+    scales = tuple(float(scale * (0.8 + 0.4 * dice.random())) for _ in range(count))
+    zeros, axis = (0,) * count, 3 if traits.depthwise else 0
+    weights = dice.integers(-127, 128, channels).astype(np.int8)
+    bias = dice.integers(-2000, 2000, out_c).astype(np.int32)
+    return (
+        _tensor(0, "input", source, Quantization((scale,), (3,))),
+        _tensor(1, "filter", channels, Quantization(scales, zeros, axis), weights),
+        _tensor(2, "bias", (out_c,), Quantization(tuple(scale * s for s in scales), zeros, 0), bias),
+        _tensor(3, "output", result, Quantization((scale * scale * 74 * 74 * taps**0.5 / 40,), (-5,))),
+    )
 
 
 def _tensor(index: int, name: str, shape: tuple[int, ...], scale: Quantization, data: Array | None = None) -> Tensor:

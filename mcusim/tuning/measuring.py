@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import UsageError
+from mcusim.kernels.kernel_set import NAMES
 from mcusim.processes import deaf, pool, processes
 from mcusim.sweeps.executors import dask_client
 from mcusim.tuning.template import open_template
@@ -35,6 +36,16 @@ class TrialTask:
     layer: Layer
     machine: Machine
     template: str
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """As the log has it: enough to know the layer again, and to learn from its trials for another one."""
+        g = self.layer.geometry
+        shape = {name: getattr(g, name) for name in NAMES}
+        return {
+            "template": open_template(self.template).name, "operator": g.type, "shape": shape,
+            "places": dict(self.layer.places), "sha256": self.sha256,
+        }  # fmt: skip
 
     @property
     def sha256(self) -> str:

@@ -74,6 +74,8 @@ class _TemplateTable(_Strict):
     applies: list[str] = Field(default=[], max_length=50)
     rules: list[str] = Field(default=[], max_length=50)
     scratch: str = "0"
+    tiles: bool = False
+    nest: dict[Literal["instructions", "input", "filter", "scratch"], str] = {}
     knobs: dict[str, _KnobTable] = Field(max_length=64)
 
 
@@ -157,6 +159,17 @@ class KernelTemplate:
         """Bytes of scratch that a configuration needs."""
         return self._number("scratch", self.table.scratch, {**space.names, **space.numbers(config)})
 
+    def nest(self, space: ConfigSpace, config: Config) -> dict[str, int]:
+        """What its loops do: instructions, bytes read of operands; what the template does not say is not here."""
+        values = {**space.names, **space.numbers(config)}
+        return {name: self._number(f"nest.{name}", formula, values) for name, formula in self.table.nest.items()}
+
+    def texts(self, knob: str) -> tuple[KnobValue, ...]:
+        """The values of a knob whose values have no order; empty for numbers."""
+        table = self.table.knobs[knob]
+        values = orders(table.axes) if table.kind == "order" and not table.values else tuple(table.values)
+        return values if any(isinstance(value, str) for value in values) else ()
+
     def places(self, config: Config) -> dict[str, str]:
         """By operand, where a configuration wants it: a kind of memory; what it leaves or copies itself is not here."""
         wanted = {
@@ -164,10 +177,10 @@ class KernelTemplate:
         }
         return {operand: place for operand, place in wanted.items() if place in MEMORIES}
 
-    def flags(self, config: Config) -> str:
+    def all_flags(self, config: Config) -> str:
         """The compiler's, besides those of every build."""
         chosen = [str(config[name]) for name, table in self.table.knobs.items() if table.kind == "flags"]
-        return " ".join([self.table.flags, *chosen]).strip()
+        return " ".join(["-O2", self.table.flags, *chosen])
 
     @property
     def include(self) -> list[Path]:
@@ -300,4 +313,6 @@ def _broken(template: KernelTemplate) -> list[str]:
     for i, rule in enumerate(table.rules):
         formula(f"rules.{i}", rule, (*NAMES, *knobs))
     formula("scratch", table.scratch, (*NAMES, *knobs))
+    for name, text in table.nest.items():
+        formula(f"nest.{name}", text, (*NAMES, *knobs))
     return found

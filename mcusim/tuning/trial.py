@@ -17,6 +17,7 @@ import numpy as np
 
 from mcusim.errors import InputError, UsageError
 from mcusim.kernels.calls import call_bytes as P
+from mcusim.kernels.compile import FLAGS
 from mcusim.kernels.kernel_set import load_set
 from mcusim.sessions.compile_module import CompileError
 from mcusim.sessions.session import DeviceSession, SessionFault
@@ -33,6 +34,8 @@ __all__ = ["Outcome", "TrialResult", "measure_set", "run_trial"]
 
 Outcome = Literal["ok", "compile_error", "fault", "wrong_output", "does_not_fit", "timeout"]
 PER_MAC, AT_LEAST = 60, 2_000_000  # instructions: ten times what plain loops take
+# as kernel sets are compiled: the same code in a set that is made of it
+_KERNEL_FLAGS = " ".join(flag for flag in FLAGS.split() if not flag.startswith("-Wl,"))
 PYTHON_SECONDS = 10  # of a template's Python
 
 
@@ -101,7 +104,8 @@ def run_trial(
             source = template.source(g, space, config)
         places = _regions(machine, template.places(config))
         device = _LayerDevice(layer, machine, places, template.scratch_bytes(g, space, config))
-        device.session.load(source, layer.places["code"], include=template.include, flags=template.flags(config))
+        flags = f"{_KERNEL_FLAGS} {template.all_flags(config)}"
+        device.session.load(source, layer.places["code"], include=template.include, flags=flags)
         return device.judged(device.run(template.symbol), perf_counter() - began)
     except _TooLongError:
         return TrialResult("timeout", text=f"its Python did not end within {PYTHON_SECONDS} s of the processor")

@@ -6,6 +6,7 @@ Not modelled: transfer of what was learned between the layers of one tuning (a l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from mcusim._version import __version__
 from mcusim.errors import UnsupportedError, UsageError
 from mcusim.sweeps.input_hashes import description_sha256
+from mcusim.tuning.features import ConfigFeatures
 from mcusim.tuning.layer import Layer
 from mcusim.tuning.log import TrialRecord, TuningLog
 from mcusim.tuning.measuring import Measurer, TrialTask
 from mcusim.tuning.template import open_template, template_names
 from mcusim.tuning.trial import TrialResult, measure_set
-from mcusim.tuning.tuners import tuner_named
+from mcusim.tuning.tuners import TUNERS
+from mcusim.tuning.warm import WarmTrial
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["BATCH", "TunedTask", "TuningPlan", "tasks_of", "tune_tasks"]
 
 BATCH = 8  # proposals before a tuner hears of results
-COMPARED = ("reference", "cmsis")
 Progress = Callable[[int, int], object] | None
 
 
@@ -55,7 +57,8 @@ class TunedTask:
 
 @dataclass(frozen=True)
 class TuningPlan:
-    """What is tuned and how; ``budget`` in seconds, None for none."""
+    """What is tuned and how; ``budget`` in seconds, None for none. ``kernels`` is the set that it is compared with,
+    besides the reference one. ``warm`` are trials of other tunings to learn from."""
 
     machine: Machine
     tasks: Mapping[str, TrialTask]
@@ -63,14 +66,16 @@ class TuningPlan:
     trials: int = 64
     seed: int = 0
     budget: float | None = None
+    kernels: str = "cmsis"
+    warm: Sequence[WarmTrial] = ()
 
     @property
     def head(self) -> dict[str, Any]:
         """The first line of its log."""
         return {
             "version": __version__, "machine": self.machine.name, "machine_sha256": description_sha256(self.machine),
-            "tuner": self.tuner, "seed": self.seed,
-            "tasks": {name: task.sha256 for name, task in self.tasks.items()},
+            "tuner": self.tuner, "seed": self.seed, "warm": len(self.warm),
+            "tasks": {name: task.described for name, task in self.tasks.items()},
         }  # fmt: skip
 
 
@@ -116,26 +121,30 @@ def tune_tasks(
         with Measurer(dict(plan.tasks), jobs, dask) as measurer:
             for name, task in plan.tasks.items():
                 records = _tuned(plan, name, task, written, measurer, ends, step)
-                tuned.append(TunedTask(name, task.layer, task.template, records, _sets(task)))
+                tuned.append(TunedTask(name, task.layer, task.template, records, _sets(task, plan.kernels)))
     finally:
         written.close()
     return tuned
 
 
-def _sets(task: TrialTask) -> dict[str, TrialResult]:
-    return {name: measure_set(task.layer, task.machine, name) for name in COMPARED}
+def _sets(task: TrialTask, kernels: str) -> dict[str, TrialResult]:
+    found = {}
+    for name in dict.fromkeys(("reference", kernels)):
+        with suppress(UnsupportedError):  # the set has no function for it
+            found[name] = measure_set(task.layer, task.machine, name)
+    return found
 
 
 def _tuned(
     plan: TuningPlan, name: str, task: TrialTask, log: TuningLog, measurer: Measurer, ends: float,
     progress: Callable[[int], object],
 ) -> list[TrialRecord]:  # fmt: skip
-    space = open_template(task.template).space(task.layer.geometry)
-    tuner, known, records = (
-        tuner_named(plan.tuner, space, plan.seed, name),
-        log.known.get(name, []),
-        list[TrialRecord](),
-    )
+    template = open_template(task.template)
+    space = template.space(task.layer.geometry)
+    features = ConfigFeatures(task.layer.geometry, task.layer.places, task.machine, template, space)
+    tuner = TUNERS[plan.tuner](features, plan.seed, name)
+    tuner.warm([trial for trial in plan.warm if trial.template == template.name])
+    known, records = log.known.get(name, []), list[TrialRecord]()
     while len(records) < plan.trials:
         if records and monotonic() >= ends and len(records) >= len(known):
             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcusim.machine.description import Machine as MachineDescription
     from mcusim.tuning.layer import Layer
     from mcusim.tuning.measuring import TrialTask
-    from mcusim.tuning.tune import TuningPlan
+    from mcusim.tuning.tune import TunedTask, TuningPlan
 
 What = Annotated[str, typer.Argument(metavar="MODEL|TEMPLATE", help="A network, or a template with --shape.")]
 Shape = Annotated[
@@ -35,14 +35,25 @@ Layers = Annotated[
     str | None, typer.Option("--layers", metavar="LIST", help="Only these of the network's operators: 0,2,4.")
 ]
 Policy = Annotated[str, typer.Option("--policy", "-p", help="Whose plan says in which memory operands lie.")]
-Tuner = Annotated[str, typer.Option("--tuner", help="What proposes configurations: random or grid.")]
+Tuner = Annotated[str, typer.Option("--tuner", help="random, grid, genetic, or model (a cost model).")]
 Trials = Annotated[int, typer.Option("--trials", metavar="N", min=1, max=1_000_000, help="Trials for each layer.")]
 Budget = Annotated[
     str | None, typer.Option("--budget", metavar="TIME", help='No batch is begun after this time: "10 min".')
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Another seed, other proposals.")]
+Warm = Annotated[
+    list[Path] | None,
+    typer.Option("--warm", metavar="LOG", help="Learn from this log of other layers or boards; may be repeated."),
+]
 Log = Annotated[
     Path | None, typer.Option("--log", metavar="FILE", help="A line for each trial; what is there is not tried again.")
+]
+Apply = Annotated[
+    Path | None,
+    typer.Option("--apply", metavar="DIR", help="Write the fastest as a kernel set, for run --kernels DIR."),
+]
+Kernels = Annotated[
+    str, typer.Option("--kernels", metavar="SET", help="The set to compare with, and of what was not tuned.")
 ]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core.")
@@ -60,22 +71,29 @@ class TunerOptions:
     trials: Trials = 64
     budget: Budget = None
     seed: Seed = 0
+    kernels: Kernels = "cmsis"
+    warm: Warm = None
 
     def plan(self, machine: MachineDescription, tasks: Mapping[str, TrialTask]) -> TuningPlan:
         """The tuning of ``tasks``."""
         from mcusim.tuning.tune import TuningPlan
+        from mcusim.tuning.warm import warm_trials
 
         seconds = _seconds(self.budget) if self.budget is not None else None
-        return TuningPlan(machine, tasks, self.tuner, self.trials, self.seed, seconds)
+        templates = [*dict.fromkeys(task.template for task in tasks.values())]
+        warm = warm_trials(self.warm, machine, templates) if self.warm else ()
+        return TuningPlan(machine, tasks, self.tuner, self.trials, self.seed, seconds, self.kernels, warm)
 
     def check(self) -> None:
         """Raise UsageError for what cannot be meant."""
+        from mcusim.kernels.kernel_set import load_set
         from mcusim.tuning.tuners import TUNERS
 
         if self.tuner not in TUNERS:
             raise UsageError(f"--tuner {self.tuner[:40]}: there are {', '.join(TUNERS)}")
         if self.budget is not None:
             _seconds(self.budget)
+        load_set(self.kernels)
 
 
 @dataclass(frozen=True)
@@ -93,8 +111,18 @@ class TrialOptions:
     """Where trials are made and written down."""
 
     log: Log = None
+    apply: Apply = None
     jobs: Jobs = None
     dask: Dask = None
+
+    def applied(self, plan: TuningPlan, tuned: Sequence[TunedTask], force: bool) -> None:
+        """Write the kernel set."""
+        if self.apply is None:
+            return
+        from mcusim.tuning.kernel_set import apply_to_set
+
+        with spinner("building the set"):
+            apply_to_set(tuned, self.apply, plan.kernels, force)
 
 
 @grouped
@@ -135,6 +163,7 @@ def tune(
         plan = search.plan(board, tasks_of(own, board, [*known, *(subject.template or ())]))
     with bar_with_eta("tuning", "trials") as step:
         tuned = tune_tasks(plan, work.log, work.jobs, work.dask, step)
+    work.applied(plan, tuned, written.force)
     output.emit(lambda: tuning_text(plan, tuned), lambda: tuning_json(plan, tuned))
     return 0 if all(task.best is not None for task in tuned) else 1
 

@@ -119,28 +119,13 @@ INLINE const weight *weights(const struct conv_call *c, int32_t channel) {
 #if FILTER != 0
 static __attribute__((noinline)) void copy(const struct conv_call *c, int32_t channel) {
     const int8_t *from = (const int8_t *)c->filter + channel * TAPS;
-#ifdef FILTER_halves
-    for (int32_t j = 0; j < TILE_C; j++) {
-        int16_t *half = (int16_t *)c->scratch + j * TAPS;
-#ifdef RUN_row
-        for (int32_t rows = KERNEL_H; rows; rows--) {
-            int32_t count = ROW;
+#if defined(FILTER_halves) && defined(RUN_row)
+    for (int32_t n = 0; n < TILE_C * KERNEL_H; n++) widened(from + n * ROW, (int16_t *)c->scratch + n * ROW, ROW, 0);
+#elif defined(FILTER_halves)
+    for (int32_t n = 0; n < TILE_C * KERNEL_H * KERNEL_W; n++)
+        widened(from + n * IN_C, (int16_t *)c->scratch + n * IN_C, IN_C, 0);
 #else
-        for (int32_t taps = KERNEL_H * KERNEL_W; taps; taps--) {
-            int32_t count = IN_C;
-#endif
-            for (; count >= 4; count -= 4, from += 4, half += 4) {
-                const uint32_t four = word(from);
-                *(any_word *)half = even_bytes(four), *(any_word *)(half + 2) = odd_bytes(four);
-            }
-            while (count-- > 0) *half++ = *from++;
-        }
-    }
-#else
-    int8_t *to = c->scratch;
-    int32_t n = TILE_C * TAPS;
-    for (; n >= 4; n -= 4, from += 4, to += 4) *(any_word *)to = word(from);
-    while (n--) *to++ = *from++;
+    copied(from, c->scratch, TILE_C * TAPS);
 #endif
 }
 #endif
