@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mcusim.presentation import figure, table
     from mcusim.sessions.session import SessionFault, session
     from mcusim.sweeps.sweep import sweep
+    from mcusim.tuning.result import tune
 
 __all__ = [
     "SessionFault",
@@ -55,6 +56,7 @@ __all__ = [
     "simulate",
     "sweep",
     "table",
+    "tune",
     "validate",
     "verify",
     "verify_firmware",
@@ -80,6 +82,7 @@ _HOME = {
     "simulate": "mcusim.evidence.annotate",
     "sweep": "mcusim.sweeps",
     "table": "mcusim.presentation",
+    "tune": "mcusim.tuning.result",
     "validate": "mcusim.evidence.validate.validate",
     "verify": "mcusim.api.verify",
     "verify_firmware": "mcusim.api.firmware.verify",

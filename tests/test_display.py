@@ -34,6 +34,7 @@ NOTHING = {
     "sweep",
     "session",
     "SessionFault",
+    "tune",
 }  # texts, and what has a representation of its own
 LARGEST = 60_000  # characters of what a notebook keeps of one object
 

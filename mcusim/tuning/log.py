@@ -29,7 +29,8 @@ HEAD = "mcusim-tuning"
 
 
 class TrialRecord(BaseModel):
-    """One trial: ``trial`` counts a task's, from 0; ``seconds`` is the host's time, the one figure that changes."""
+    """One trial: ``trial`` counts a task's, from 0; ``predicted`` are the cycles that a cost model expected;
+    ``seconds`` is the host's time, the one figure that changes."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -40,6 +41,7 @@ class TrialRecord(BaseModel):
     cycles: float | None = None
     causes: dict[str, float] = {}
     text: str = ""
+    predicted: float | None = None
     seconds: float = 0.0
 
     @property
@@ -48,11 +50,13 @@ class TrialRecord(BaseModel):
         return self.cycles if self.cycles is not None else float("inf")
 
     @classmethod
-    def of(cls, task: str, trial: int, config: Mapping[str, KnobValue], measured: TrialResult) -> TrialRecord:
+    def of(
+        cls, task: str, trial: int, config: Mapping[str, KnobValue], measured: TrialResult, predicted: float | None
+    ) -> TrialRecord:
         """The record of a trial."""
         return cls(
             task=task, trial=trial, config=dict(config), result=measured.result, cycles=measured.cycles,
-            causes=dict(measured.causes), text=measured.text, seconds=round(measured.seconds, 3),
+            causes=dict(measured.causes), text=measured.text, predicted=predicted, seconds=round(measured.seconds, 3),
         )  # fmt: skip
 
 

@@ -156,7 +156,8 @@ def _tuned(
             _same(record, len(records), space.config(number))
             records.append(record)
         for number, measured in zip(numbers[len(old) :], measurer.measured(name, numbers[len(old) :]), strict=True):
-            records.append(TrialRecord.of(name, len(records), space.config(number), measured))
+            expected = tuner.predicted.get(number)
+            records.append(TrialRecord.of(name, len(records), space.config(number), measured, expected))
             log.append(records[-1])
             progress(len(records))
         tuner.learn(numbers, [record.best_of for record in records[-len(numbers) :]])

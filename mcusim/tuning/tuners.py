@@ -38,6 +38,7 @@ class Tuner:
         self.features, self.space = features, features.space
         self.dice = np.random.default_rng([seed, crc32(task.encode())])
         self.taken: set[int] = set()
+        self.predicted: dict[int, float] = {}  # cycles that a cost model expects of what it proposes
         self.cycles: dict[int, float] = {}  # of what was measured; endless for what gave no right output
 
     def propose(self, count: int) -> list[int]:
@@ -152,7 +153,6 @@ class ModelTuner(Tuner):
     def __init__(self, features: ConfigFeatures, seed: int, task: str) -> None:
         super().__init__(features, seed, task)
         self.regressor = _regressor()
-        self.predicted: dict[int, float] = {}  # cycles, of what was proposed by the model
         self._space: list[int] | None = None
         self._foreign: list[tuple[Array, float]] = []
 

@@ -336,7 +336,8 @@ def test_notebook_names() -> None:
 
     names = (
         "SessionFault __version__ calibrate compare diff emulate figure generate inspect load_machine load_model"
-        " plan_memory plan_program reorder replay session simulate sweep table validate verify verify_firmware ways_out"
+        " plan_memory plan_program reorder replay session simulate sweep table tune validate verify verify_firmware"
+        " ways_out"
     )
     assert sorted(mcusim.__all__) == names.split()
     result = mcusim.simulate("ds-cnn", mcusim.load_machine("stm32f746g-disco"), overrides={"core.clock": "100 MHz"})

@@ -60,7 +60,7 @@ def test_a_log_cut_anywhere_is_gone_on_with(tuner: str, by_formula: list[int], t
     best = [task.best for task in tune_tasks(chosen, whole)]
     assert len(by_formula) == 40 and all(best)
     data, dice = whole.read_bytes(), random.Random(tuner)
-    for _ in range(sample_size(100, 3 if tuner == "model" else 25)):
+    for _ in range(sample_size(100, 2 if tuner == "model" else 25)):
         path, end = tmp_path / "cut.jsonl", dice.randrange(len(data) + 1)
         path.write_bytes(data[:end])
         by_formula.clear()
@@ -123,7 +123,7 @@ def test_processes_and_the_command_give_the_same(tmp_path: Path, capsys: pytest.
         ),
         (["conv2d-direct", "--shape", SMALL, "--tuner", "best"], "--tuner best: there are random"),
         (["conv2d-direct", "--shape", SMALL, "--budget", "3 cycles"], "--budget '3 cycles'"),
-        (["ds-cnn", "--layers", "99"], "--layers 99: no layer of int8 weights is 99; there are 0"),
+        (["ds-cnn", "--layers", "99"], "no layer of int8 weights is 99; there are 0"),
         (["no-such-model"], "no-such-model"),
     ],
 )

@@ -12,7 +12,7 @@ import typer
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import MachineKeys, Written
-from mcusim.commands.shared.output import check_apart
+from mcusim.commands.shared.output import check_apart, check_outputs, write_bytes
 from mcusim.commands.shared.progress import bar_with_eta, spinner
 from mcusim.errors import UsageError
 
@@ -52,6 +52,7 @@ Apply = Annotated[
     Path | None,
     typer.Option("--apply", metavar="DIR", help="Write the fastest as a kernel set, for run --kernels DIR."),
 ]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Plots of the tuning in one file.")]
 Kernels = Annotated[
     str, typer.Option("--kernels", metavar="SET", help="The set to compare with, and of what was not tuned.")
 ]
@@ -112,11 +113,23 @@ class TrialOptions:
 
     log: Log = None
     apply: Apply = None
+    html: Html = None
     jobs: Jobs = None
     dask: Dask = None
 
+    def check(self, inputs: Sequence[str], written: Written) -> None:
+        """Refuse before the work what could not be written after it."""
+        if self.log is not None:
+            check_apart(self.log, inputs)
+        if self.html is not None:
+            check_outputs([self.html], written.json, [*inputs, self.log], written.force)
+
     def applied(self, plan: TuningPlan, tuned: Sequence[TunedTask], force: bool) -> None:
-        """Write the kernel set."""
+        """Write the page and the kernel set."""
+        if self.html is not None:
+            from mcusim.tuning.page import tuning_page
+
+            write_bytes(self.html, tuning_page(plan, tuned).encode(), force)
         if self.apply is None:
             return
         from mcusim.tuning.kernel_set import apply_to_set
@@ -155,8 +168,7 @@ def tune(
     from mcusim.tuning.tune import tasks_of, tune_tasks
 
     search.check()
-    if work.log is not None:
-        check_apart(work.log, [what, machine])
+    work.check([what, machine], written)
     board = changed(machine, keys.overrides)
     with spinner("reading the layers"):
         own, known = _layers(what, board, subject)
@@ -181,6 +193,7 @@ def _layers(what: str, machine: MachineDescription, subject: TunedOptions) -> tu
     """What is to be tuned, and the template that was named instead of a network."""
     from mcusim.model import load_model
     from mcusim.tuning.layer import graph_of_shape, layers_of
+    from mcusim.tuning.result import chosen_layers
     from mcusim.tuning.shape_text import parse_shape
     from mcusim.tuning.template import open_template, template_names
 
@@ -195,12 +208,7 @@ def _layers(what: str, machine: MachineDescription, subject: TunedOptions) -> tu
     found = layers_of(load_model(what), machine, policy)
     if chosen is None:
         return found, []
-    wanted = {part.strip() for part in chosen.split(",")}
-    named = [layer for layer in found if wanted & {str(number) for number in layer.operators}]
-    there = {str(number) for layer in found for number in layer.operators}
-    if wanted - there:
-        raise UsageError(
-            f"--layers {chosen[:80]}: no layer of int8 weights is {', '.join(sorted(wanted - there))[:80]}; there are"
-            f" {', '.join(sorted(there, key=int))}"
-        )
-    return named, []
+    numbers = [part.strip() for part in chosen.split(",")]
+    if not all(number.isdecimal() for number in numbers):
+        raise UsageError(f"--layers {chosen[:80]}: must be numbers of operators, as 0,2,4")
+    return chosen_layers(found, [int(number) for number in numbers]), []

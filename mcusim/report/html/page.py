@@ -113,7 +113,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> 
         return f"<tr>{''.join(f'<{tag}{k}>{c}</{tag}>' for k, c in zip(kinds, cells, strict=True))}</tr>"
 
     body = "\n".join(line("td", row) for row in rows)
-    return f'<div class="table"><table><thead>{line("th", head)}</thead>\n<tbody>{body}</tbody></table></div>'
+    return (
+        f'<div class="table" tabindex="0"><table><thead>{line("th", head)}</thead>\n<tbody>{body}</tbody></table></div>'
+    )
 
 
 def _figure(figure: PlotFigure, index: int) -> str:
