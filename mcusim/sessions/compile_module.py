@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mcusim.cpu.cores import compiler_flags
@@ -43,6 +44,7 @@ CXX_FLAGS = ("-fno-rtti", "-fno-threadsafe-statics", "-fno-use-cxa-atexit")
 SOURCES, CXX = (".c", ".cc", ".cpp", ".cxx", ".s", ".S"), (".cc", ".cpp", ".cxx")
 RUNTIME = "the runtime"
 LONGEST = 60  # CPU-seconds of the compiler, far above any honest need
+LARGEST_MEMORY, LARGEST_OUTPUT = 4 << 30, 64 << 20  # bytes, likewise
 FOLDER = Path(__file__).parent / "runtime"
 
 
@@ -114,4 +116,11 @@ def _run(command: Sequence[str], name: str) -> None:
 
 
 def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST + 5))
+    """Of the compiler's processes, each: time, memory, and what it writes."""
+    for limit, most, last in (
+        (resource.RLIMIT_CPU, LONGEST, LONGEST + 5),  # at the first it can say why it ends
+        (resource.RLIMIT_AS, LARGEST_MEMORY, LARGEST_MEMORY),
+        (resource.RLIMIT_FSIZE, LARGEST_OUTPUT, LARGEST_OUTPUT),
+    ):
+        with suppress(ValueError, OSError):  # it is lower already
+            resource.setrlimit(limit, (most, last))

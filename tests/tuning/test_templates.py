@@ -10,6 +10,7 @@ import pytest
 
 from mcusim.errors import InputError, UsageError
 from mcusim.machine import load_machine
+from mcusim.sessions import compile_module
 from mcusim.tuning import trial as trials
 from mcusim.tuning.layer import Layer, graph_of_shape, layers_of
 from mcusim.tuning.space import ConfigSpace, Knob
@@ -140,6 +141,11 @@ OUTCOMES = {
     "no function": (TEMPLATE, "int yours(void) { return 0; }", "compile_error", 'no module has a function "mine"'),
     "undefined": (TEMPLATE, "int x(void); int mine(void) { return x(); }", "compile_error", "undefined: x"),
     "endless": (TEMPLATE, "int mine(void) { for (;;) ; }", "timeout", ""),
+    "endless compile": (TEMPLATE, "".join(
+        f"#define A{i + 1} A{i} A{i} A{i} A{i} A{i} A{i} A{i} A{i}\n" for i in range(12)
+    ) + "int A0 = 0; int mine(void) { A12 }", "timeout", "the compiler did not end within 1 CPU-seconds"),
+    "endless source": (TEMPLATE, '#include "/dev/zero"', "compile_error", ""),
+    "endless output": (TEMPLATE, '__asm__(".fill 100000000, 4, 7"); int mine(void) { return 0; }', "compile_error", ""),
     "endless python": (PYTHON, "def source(config, shape):\n    while True: pass", "timeout", "its Python did not end"),
     "outside": (
         TEMPLATE, "#include <tuned.h>\nint mine(struct conv_call *c) { ((char *)c->input)[0] = 1; return 0; }", "fault",
@@ -163,6 +169,8 @@ OUTCOMES = {
 def test_each_way_a_trial_can_end(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, source, result, text = OUTCOMES[kind]
     monkeypatch.setattr(trials, "PYTHON_SECONDS", 0.3)
+    monkeypatch.setattr(compile_module, "LONGEST", 1)
+    monkeypatch.setattr(compile_module, "LARGEST_MEMORY", 500 << 20)
     machine = load_machine("nucleo-f746zg")
     layer = layers_of(graph_of_shape("CONV_2D", {"in_h": 3, "in_w": 3, "in_c": 4, "out_c": 4}, "SAME"), machine)[0]
     template = open_template(users(tmp_path / "mine", table, source, "mine.py" if "python" in kind else "mine.c"))

@@ -18,7 +18,7 @@ from mcusim.tuning.trial import TrialResult
 from mcusim.tuning.tune import TuningPlan, tasks_of, tune_tasks
 from mcusim.tuning.tuners import TUNERS
 from tests.sessions.test_object_file import needs_compiler
-from tests.support.cases import sample_size
+from tests.support.cases import only_with_all_cases, sample_size
 
 SHAPE = {"in_h": 4, "in_w": 4, "in_c": 4, "out_c": 4}
 SMALL = "in=4x4x4,kernel=3x3,out=4"
@@ -108,6 +108,20 @@ def test_processes_and_the_command_give_the_same(tmp_path: Path, capsys: pytest.
     assert (
         f"{task['best']['cycles']:,.0f}" in text and "kernels cmsis" in text and max(map(len, text.splitlines())) <= 80
     )
+
+
+@needs_compiler
+@only_with_all_cases
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_cluster_gives_the_same(tmp_path: Path) -> None:
+    """Workers that share nothing but the package."""
+    distributed = pytest.importorskip("distributed")
+    chosen, logs = plan(trials=5), [tmp_path / "here.jsonl", tmp_path / "there.jsonl"]
+    tune_tasks(chosen, logs[0], jobs=1)
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "protocol": "tcp"}
+    with distributed.LocalCluster(local_directory=str(tmp_path / "dask"), **options) as cluster:
+        tune_tasks(chosen, logs[1], dask=cluster.scheduler_address)
+    assert without_times(logs[0]) == without_times(logs[1])
 
 
 @pytest.mark.parametrize(
