@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks.block_tables import CodeBlock
 from mcusim.cpu.system.interrupts import ExceptionCount
@@ -22,7 +24,7 @@ from mcusim.memory import state_layout as L
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator
 
-__all__ = ["CallCost", "CycleProfile", "InstructionCost", "profile"]
+__all__ = ["CallCost", "CycleProfile", "InstructionCost", "cycle_causes", "profile"]
 
 
 @dataclass(slots=True)
@@ -74,28 +76,21 @@ class CycleProfile:
 def profile(emulator: Emulator, stack_top: int = 0) -> CycleProfile:
     """What the emulator has counted so far. ``stack_top``: where the stack began, for its high-water mark."""
     costs: dict[int, InstructionCost] = defaultdict(InstructionCost)
-    causes: dict[str, float] = defaultdict(float)
     text: dict[int, str] = {}
     for block in emulator.tables.known:
         record = emulator.tables.blocks[block.index * C.BLOCK : (block.index + 1) * C.BLOCK]
-        _block(block, record, costs, causes)
+        _block(block, record, costs)
         text.update((i.address, i.text) for i in block.instructions)
     for block, issued in emulator.tables.broken:
         for instruction in block.instructions[:issued]:
             costs[instruction.address].issued += 1
-    _accesses(emulator, costs, causes)
+    _accesses(emulator, costs)
     c = emulator.state
-    maintenance = int(c[C.SYSTEM_TICKS]) / L.TICK
-    causes["cache maintenance"] = maintenance
-    causes["load/store unit"] -= maintenance
-    causes["exceptions"], causes["sleep"] = int(c[C.EXCEPTION_TICKS]) / L.TICK, int(c[C.SLEEP_TICKS]) / L.TICK
-    causes["data"] += int(c[C.STACKING_TICKS]) / L.TICK
-    _by_region(emulator, causes)
     low = int(c[C.STACK_LOW])
     return CycleProfile(
         cycles=int(emulator.memory.state[L.NOW]) / L.TICK,
         issued=emulator.instructions,
-        causes={name: cycles for name, cycles in causes.items() if cycles},
+        causes=cycle_causes(emulator),
         instructions=dict(sorted(costs.items())),
         calls=tuple(_calls(emulator)),
         branches=emulator.branch_counts(),
@@ -112,6 +107,37 @@ def profile(emulator: Emulator, stack_top: int = 0) -> CycleProfile:
     )
 
 
+def cycle_causes(emulator: Emulator) -> dict[str, float]:
+    """Cycles by cause that the emulator has counted so far, those that are none left out."""
+    causes: dict[str, float] = defaultdict(float)
+    known = emulator.tables.known
+    records = emulator.tables.blocks[: len(known) * C.BLOCK].reshape(-1, C.BLOCK)
+    for index in np.flatnonzero(records[:, C.RUNS]).tolist():
+        timing, runs = known[index].timing, int(records[index, C.RUNS])
+        causes["issue"] += timing.cycles * runs  # a cycle for each issue of one or two, and the stalls
+        for stall in timing.stalls:
+            causes[stall.cause] += stall.cycles * runs
+            causes["issue"] -= stall.cycles * runs
+    ticks = records[:, _PARTS].sum(axis=0).tolist()
+    fetch, branch, carry, shared, prefetch = (part / L.TICK for part in ticks)
+    causes["issue"] -= shared
+    for cause, cycles in (("fetch", fetch), ("branch", branch), ("latency", carry), ("alignment", prefetch)):
+        causes[cause] += cycles
+    accesses = emulator.tables.accesses[: emulator.tables.records * C.ACCESS].reshape(-1, C.ACCESS)
+    causes["data"] += int(accesses[:, C.STALLED].sum()) / L.TICK
+    several = accesses[:, C.BYTES] == 0  # an instruction of several cycles, not an access
+    causes["multi-cycle"] += int(accesses[several, C.PENALTY].sum()) / L.TICK
+    causes["load/store unit"] += int(accesses[~several, C.PENALTY].sum()) / L.TICK
+    c = emulator.state
+    maintenance = int(c[C.SYSTEM_TICKS]) / L.TICK
+    causes["cache maintenance"] = maintenance
+    causes["load/store unit"] -= maintenance
+    causes["exceptions"], causes["sleep"] = int(c[C.EXCEPTION_TICKS]) / L.TICK, int(c[C.SLEEP_TICKS]) / L.TICK
+    causes["data"] += int(c[C.STACKING_TICKS]) / L.TICK
+    _by_region(emulator, causes)
+    return {name: cycles for name, cycles in causes.items() if cycles}
+
+
 def _apart(c: Any) -> dict[str, float]:
     around = int(c[C.EXCEPTION_TICKS]) + int(c[C.STACKING_TICKS])
     return {"exception entry and return": around / L.TICK, "asleep": int(c[C.SLEEP_TICKS]) / L.TICK}
@@ -120,16 +146,14 @@ def _apart(c: Any) -> dict[str, float]:
 _PARTS = (C.FETCH_TICKS, C.BRANCH_TICKS, C.CARRY_TICKS, C.SHARED_TICKS, C.PREFETCH_TICKS)
 
 
-def _block(block: CodeBlock, record: Any, costs: dict[int, InstructionCost], causes: dict[str, float]) -> None:
+def _block(block: CodeBlock, record: Any, costs: dict[int, InstructionCost]) -> None:
     runs = int(record[C.RUNS])
     timing = block.timing
     for stall in timing.stalls:
-        causes[stall.cause] += stall.cycles * runs
         cost = costs[block.instructions[stall.index].address]
         cost.cycles += stall.cycles * runs
         cost.pipeline += stall.cycles * runs
     left = timing.cycles - sum(stall.cycles for stall in timing.stalls)  # a cycle for each issue of one or two
-    causes["issue"] += left * runs
     for instruction, begin, following in zip(block.instructions, timing.at, timing.at[1:], strict=False):
         cost = costs[instruction.address]
         cost.issued += runs
@@ -145,14 +169,9 @@ def _block(block: CodeBlock, record: Any, costs: dict[int, InstructionCost], cau
     first.pipeline += carry + prefetch
     last.cycles += branch - shared
     last.pipeline += branch
-    causes["issue"] -= shared
-    causes["fetch"] += fetch
-    causes["branch"] += branch
-    causes["latency"] += carry
-    causes["alignment"] += prefetch
 
 
-def _accesses(emulator: Emulator, costs: dict[int, InstructionCost], causes: dict[str, float]) -> None:
+def _accesses(emulator: Emulator, costs: dict[int, InstructionCost]) -> None:
     size = emulator.tables.records
     for record in emulator.tables.accesses[: size * C.ACCESS].reshape(-1, C.ACCESS):
         stalled, penalty = int(record[C.STALLED]) / L.TICK, int(record[C.PENALTY]) / L.TICK
@@ -161,8 +180,6 @@ def _accesses(emulator: Emulator, costs: dict[int, InstructionCost], causes: dic
             cost.cycles += stalled + penalty
             cost.data += stalled
             cost.pipeline += penalty
-            causes["data"] += stalled
-            causes["multi-cycle" if record[C.BYTES] == 0 else "load/store unit"] += penalty
 
 
 def _by_region(emulator: Emulator, causes: dict[str, float]) -> None:

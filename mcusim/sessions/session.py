@@ -21,7 +21,7 @@ import numpy as np
 from mcusim.api.simulate import changed
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.profile import profile
+from mcusim.cpu.profile import cycle_causes
 from mcusim.errors import McusimError, UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
@@ -466,7 +466,7 @@ class DeviceSession:
         return int(self.emulator.memory.state[L.NOW]) / L.TICK
 
     def _causes(self) -> dict[str, float]:
-        return profile(self.emulator).causes
+        return cycle_causes(self.emulator)
 
     def _fault(self, name: str, stop: Stop) -> SessionFault:
         pc = self.emulator.registers()["pc"] if stop.fault is None else stop.fault.pc

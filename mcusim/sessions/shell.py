@@ -87,6 +87,11 @@ class SessionShell(cmd.Cmd):
         self.say(text)
         return False
 
+    def close(self) -> None:
+        """Run the calls that still wait, and answer them as ``flush`` does."""
+        if self._waiting:
+            self.onecmd("flush")
+
     def preloop(self) -> None:
         """A word to complete is one with its slashes and signs."""
         with suppress(ImportError):

@@ -7,6 +7,7 @@ modelled: operands that a configuration wants in another memory; such configurat
 
 from __future__ import annotations
 
+import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +17,10 @@ from mcusim.errors import UsageError, Verdict
 from mcusim.kernels.building import Compiler, build_sets, manifest_text
 from mcusim.kernels.kernel_set import Kernel, KernelSet, load_set
 from mcusim.tuning.log import TrialRecord
-from mcusim.tuning.template import KernelTemplate, open_template
+from mcusim.tuning.template import INCLUDE, KernelTemplate, open_template
 from mcusim.tuning.tune import TunedTask
 
-__all__ = ["AppliedLayer", "apply_to_set", "chosen_kernels"]
+__all__ = ["AppliedLayer", "apply_to_set", "check_set_folder", "chosen_kernels"]
 
 NAME = "tuned"
 _COMPARED = {  # members of the call by the names of a shape; those of rows only where a kernel takes them for constants
@@ -64,8 +65,7 @@ def apply_to_set(tasks: Sequence[TunedTask], folder: Path, base: str = "cmsis", 
     Raises UsageError for a folder that contains files without ``force``, and where the compiler is missing; Verdict
     where no tuned kernel is faster.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())) and not force:
-        raise UsageError(f"{folder} is there already and not empty; --force writes into it")
+    check_set_folder(folder, force)
     layers, other = chosen_kernels(tasks, base), load_set(base)
     if not layers:
         raise Verdict(f"no tuned kernel is faster than that of {base!r}; there is nothing to apply")
@@ -76,6 +76,22 @@ def apply_to_set(tasks: Sequence[TunedTask], folder: Path, base: str = "cmsis", 
     except OSError as error:
         raise UsageError(f"cannot write into {folder}: {error.strerror}") from None
     return build_sets([kernels], folder.parent, Compiler(), force=True)[0]
+
+
+def check_set_folder(folder: Path, force: bool) -> None:
+    """Raise UsageError for a folder that a set cannot be written into: one that cannot be made, is a file, or is not
+    empty without ``force``."""
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        for path in made:
+            path.rmdir()
+    except OSError as error:
+        raise UsageError(f"cannot write into {folder}: {error.strerror}") from None
+    if folder.is_dir() and any(folder.iterdir()) and not force:
+        raise UsageError(f"{folder} is there already and not empty; --force writes into it")
 
 
 def _written(layers: Sequence[AppliedLayer], folder: Path, other: KernelSet) -> KernelSet:
@@ -91,7 +107,7 @@ def _written(layers: Sequence[AppliedLayer], folder: Path, other: KernelSet) -> 
         flags[name] = template.all_flags(layer.record.config)
         for place in template.include[2:]:
             flags[name] += f" -I{place}"
-    sources["tuned.h"] = next(p / "tuned.h" for p in open_template(layers[0].task.template).include).read_text()
+    sources |= {path.name: path.read_text() for path in sorted(INCLUDE.glob("*.h"))}
     kernels, sources["in_front.c"] = _in_front(layers, other)
     for name, text in sources.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -36,7 +36,7 @@ CODE = 32 << 10  # bytes that a place for code has room for
 class Layer:
     """``graph`` has one operator; ``places`` are regions of input, filter, bias, scratch, output, code.
 
-    ``count`` of the model's operators are alike; ``operators`` are their numbers.
+    ``operators`` are the numbers of those of the model that are alike.
     """
 
     graph: Graph
@@ -94,13 +94,13 @@ def _types(graph: Graph, op: Operator) -> set[str]:
 
 
 def _places(tasks: Any, index: int) -> dict[str, str]:
-    """Regions by operand, of the operator's first tile."""
+    """Regions by operand, of the operator's first tile; scratch that the plan has none of is beside the input."""
     task = next(task for task in tasks if isinstance(task, Compute) and task.operator == index)
     regions = {operand.role: operand.span.region for operand in task.operands}
-    output = regions["output"]
+    source, weights = regions["input0"], regions["filter"]
     return {
-        "input": regions["input0"], "filter": regions["filter"], "bias": regions.get("bias", regions["filter"]),
-        "scratch": regions.get("scratch", output), "output": output,
+        "input": source, "filter": weights, "bias": regions.get("bias", weights),
+        "scratch": regions.get("scratch", source), "output": regions["output"],
     }  # fmt: skip
 
 
@@ -131,8 +131,11 @@ def _layer(graph: Graph, places: Mapping[str, str], operators: tuple[int, ...]) 
 
 def graph_of_shape(kind: str, shape: Mapping[str, int], padding: str) -> Graph:
     """A network of one layer by its sizes, with random weights: ``in_h in_w in_c out_c``, and of ``kernel_h kernel_w
-    stride_h stride_w`` those that are not 1. Raises UsageError for a window larger than the input."""
+    stride_h stride_w`` those that are not 1. Raises UsageError for a window larger than the input, and for a depthwise
+    layer's output channels that are no multiple of its input's."""
     dice, traits = np.random.default_rng(1), OPERATORS[kind].traits
+    if traits.depthwise and shape["out_c"] % shape["in_c"]:
+        raise UsageError(f"out = {shape['out_c']}: {kind} has a multiple of the input's {shape['in_c']} channels")
     size = {"stride_h": 1, "stride_w": 1, "kernel_h": 1, "kernel_w": 1, **shape}
     if not traits.windowed:
         size |= {"in_h": 1, "in_w": 1, "in_c": size["in_h"] * size["in_w"] * size["in_c"], "kernel_h": 1, "kernel_w": 1}

@@ -214,7 +214,10 @@ def _space(plan: TuningPlan, task: TunedTask) -> PlotFigure:
     low, high = records[-1].best_of, records[0].best_of
     traces = []
     for number, colour in reversed([*enumerate(SCALE)]):
-        part = records[len(records) * (len(SCALE) - 1 - number) // len(SCALE) :][: -(-len(records) // len(SCALE))]
+        begin, end = (len(records) * (len(SCALE) - 1 - number + k) // len(SCALE) for k in (0, 1))
+        part = records[begin:end]
+        if not part:
+            continue
         traces.append(_lines(plan, part, records, knobs, values, (low, high), colour))
     notes = [
         {
@@ -261,7 +264,7 @@ def _lines(
         x += [*range(len(knobs) + 1), None]
         y += [*heights, (record.best_of - low) / (high - low or 1.0), None]
         text += [*[_hover(plan, record)] * (len(knobs) + 1), ""]
-    shown = [_ms(plan, record.cycles) for record in (part[-1], part[0])] if part else ["-", "-"]
+    shown = [_ms(plan, record.cycles) for record in (part[-1], part[0])]
     return {
         "type": "scatter", "mode": "lines", "name": f"{shown[0]} – {shown[1]} ms", "x": x, "y": y, "text": text,
         "hovertemplate": "%{text}<extra></extra>", "line": {"color": colour, "width": 1.2}, "opacity": 0.7,

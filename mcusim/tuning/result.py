@@ -9,7 +9,7 @@ from typing import Any
 
 from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
-from mcusim.kernels.kernel_set import KernelSet, load_set
+from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
@@ -18,10 +18,7 @@ from mcusim.tuning.kernel_set import apply_to_set
 from mcusim.tuning.layer import Layer, layers_of
 from mcusim.tuning.page import tuning_page
 from mcusim.tuning.tables import tuning_json, tuning_text
-from mcusim.tuning.tune import Progress, TunedTask, TuningPlan, tasks_of, tune_tasks
-from mcusim.tuning.tuners import TUNERS
-from mcusim.tuning.warm import warm_trials
-from mcusim.units import quoted
+from mcusim.tuning.tune import Progress, TunedTask, TuningPlan, tune_tasks, tuning_plan
 
 __all__ = ["TuningResult", "chosen_layers", "tune"]
 
@@ -61,7 +58,7 @@ def tune(
     layers: Sequence[int] | None = None,
     templates: Sequence[str | Path] = (),
     policy: str = "internal",
-    tuner: str = "random",
+    tuner: str = "model",
     trials: int = 64,
     seed: int = 0,
     kernels: str = "cmsis",
@@ -81,18 +78,11 @@ def tune(
     """
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
-    if tuner not in TUNERS:
-        raise UsageError(f"tuner = {quoted(tuner)}: there are {', '.join(TUNERS)}")
-    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
-        raise UsageError(f"trials = {str(trials)[:40]}: must be a whole number from 1 on")
-    load_set(kernels)
     board = changed(machine, overrides)
     graph = model if isinstance(model, Graph) else load_model(model)
-    found = chosen_layers(layers_of(graph, board, policy), layers)
-    tasks = tasks_of(found, board, [str(name) for name in templates])
-    known = [*dict.fromkeys(task.template for task in tasks.values())]
-    learnt = warm_trials([Path(path) for path in warm], board, known) if warm else ()
-    plan = TuningPlan(board, tasks, tuner, trials, seed, None, kernels, learnt)
+    chosen, named = chosen_layers(layers_of(graph, board, policy), layers), [str(name) for name in templates]
+    logs = [Path(path) for path in warm]
+    plan = tuning_plan(chosen, board, named, tuner, trials, seed, kernels=kernels, warm=logs)
     return TuningResult(plan, tuple(tune_tasks(plan, None if log is None else Path(log), jobs, None, progress)))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim._version import __version__
 from mcusim.errors import UnsupportedError, UsageError
+from mcusim.kernels.kernel_set import load_set
 from mcusim.sweeps.input_hashes import description_sha256
 from mcusim.tuning.features import ConfigFeatures
 from mcusim.tuning.layer import Layer
@@ -22,12 +23,13 @@ from mcusim.tuning.measuring import Measurer, TrialTask
 from mcusim.tuning.template import open_template, template_names
 from mcusim.tuning.trial import TrialResult, measure_set
 from mcusim.tuning.tuners import TUNERS
-from mcusim.tuning.warm import WarmTrial
+from mcusim.tuning.warm import WarmTrial, warm_trials
+from mcusim.units import quoted
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
 
-__all__ = ["BATCH", "TunedTask", "TuningPlan", "tasks_of", "tune_tasks"]
+__all__ = ["BATCH", "TunedTask", "TuningPlan", "tasks_of", "tune_tasks", "tuning_plan"]
 
 BATCH = 8  # proposals before a tuner hears of results
 Progress = Callable[[int, int], object] | None
@@ -62,7 +64,7 @@ class TuningPlan:
 
     machine: Machine
     tasks: Mapping[str, TrialTask]
-    tuner: str = "random"
+    tuner: str = "model"
     trials: int = 64
     seed: int = 0
     budget: float | None = None
@@ -79,23 +81,51 @@ class TuningPlan:
         }  # fmt: skip
 
 
+def tuning_plan(
+    layers: Sequence[Layer],
+    machine: Machine,
+    templates: Sequence[str] = (),
+    tuner: str = "model",
+    trials: int = 64,
+    seed: int = 0,
+    budget: float | None = None,
+    kernels: str = "cmsis",
+    warm: Sequence[Path] = (),
+) -> TuningPlan:
+    """A plan for ``layers``; ``warm`` are logs. Raises InputError for what cannot be used."""
+    if tuner not in TUNERS:
+        raise UsageError(f"tuner = {quoted(tuner)}: there are {', '.join(TUNERS)}")
+    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
+        raise UsageError(f"trials = {str(trials)[:40]}: must be a whole number from 1 on")
+    load_set(kernels)
+    tasks = tasks_of(layers, machine, templates)
+    known = [*dict.fromkeys(task.template for task in tasks.values())]
+    learnt = warm_trials(warm, machine, known) if warm else ()
+    return TuningPlan(machine, tasks, tuner, trials, seed, budget, kernels, learnt)
+
+
 def tasks_of(layers: Sequence[Layer], machine: Machine, templates: Sequence[str] = ()) -> dict[str, TrialTask]:
     """A task for each layer and template that computes it: of ``templates``, or of all that ship.
 
-    Raises UnsupportedError where there is none, with the reason for each layer.
+    Raises UnsupportedError where there is none, and for one of ``templates`` that computes none of the layers, with the
+    reason for each layer.
     """
-    found, reasons = {}, []
+    tasks, reasons = {}, dict[str, list[str]]()
     for layer in layers:
         for name in templates or template_names():
             template = open_template(name)
             against = template.applies(layer.geometry)
             if against is None:
-                found[f"{template.name}: {layer.name}"] = TrialTask(layer, machine, str(name))
+                tasks[f"{template.name}: {layer.name}"] = TrialTask(layer, machine, str(name))
             else:
-                reasons.append(f"{template.name}: not {layer.name}: {against}")
-    if not found:
-        raise UnsupportedError.of_lines("no template computes a layer of it", reasons[:20])
-    return found
+                reasons.setdefault(str(name), []).append(f"{template.name}: not {layer.name}: {against}")
+    for name in templates:
+        if len(against_all := reasons.get(str(name), [])) == len(layers):
+            raise UnsupportedError.of_lines(f"{quoted(name)} computes no layer of it", against_all[:20])
+    if not tasks:
+        lines = [line for several in reasons.values() for line in several]
+        raise UnsupportedError.of_lines("no template computes a layer of it", lines[:20])
+    return tasks
 
 
 def tune_tasks(

@@ -272,7 +272,7 @@ def test_damaged_modules_end_in_an_error_or_a_fault(tmp_path: Path) -> None:
     s, path = session(MACHINES[0]), tmp_path / "b.o"
     a = s.tensor(np.arange(32, dtype=np.int8))
     begun, ends = s.snapshot(), Counter[str]()
-    for _ in range(sample_size(500, 60)):
+    for _ in range(sample_size(500, 40)):
         raw = bytearray(data)
         for _ in range(dice.choice((1, 3, 20))):
             raw[dice.randrange(0x34, 0x200)] = dice.randrange(256)

@@ -16,7 +16,7 @@ from mcusim.tuning.layer import graph_of_shape, layers_of
 from mcusim.tuning.measuring import Measurer
 from mcusim.tuning.trial import TrialResult
 from mcusim.tuning.tune import TuningPlan, tasks_of, tune_tasks
-from mcusim.tuning.tuners import TUNERS
+from mcusim.tuning.tuners import TUNERS, ModelTuner
 from tests.sessions.test_object_file import needs_compiler
 from tests.support.cases import only_with_all_cases, sample_size
 
@@ -54,8 +54,13 @@ def without_times(path: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("tuner", TUNERS)
-def test_a_log_cut_anywhere_is_gone_on_with(tuner: str, by_formula: list[int], tmp_path: Path) -> None:
+def test_a_log_cut_anywhere_is_gone_on_with(
+    tuner: str, by_formula: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was written is not measured again, what comes out is the same file; a whole one is measured no more."""
+    monkeypatch.setattr(ModelTuner, "TREES", 5)
+    monkeypatch.setattr(ModelTuner, "POOL", 50)
+    monkeypatch.setattr(ModelTuner, "WHOLE", 50)
     chosen, whole = plan(tuner, layers=2), tmp_path / "whole.jsonl"
     best = [task.best for task in tune_tasks(chosen, whole)]
     assert len(by_formula) == 40 and all(best)
@@ -95,15 +100,15 @@ def test_a_log_of_another_tuning_is_refused(by_formula: list[int], tmp_path: Pat
 def test_processes_and_the_command_give_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     logs = [tmp_path / f"{jobs}.jsonl" for jobs in (1, 2)]
     for jobs, log in enumerate(logs, 1):
-        arguments = ["--trials", "9", "--log", str(log), "--jobs", str(jobs), "--json", "-"]
+        arguments = ["--trials", "5", "--log", str(log), "--jobs", str(jobs), "--json", "-"]
         assert main(["tune", "conv2d-direct", "--shape", SMALL, *arguments]) == 0
         found = json.loads(capsys.readouterr().out)
     assert without_times(logs[0]) == without_times(logs[1])
     (task,) = found["tasks"]
-    assert [record["trial"] for record in task["records"]] == list(range(9))
+    assert [record["trial"] for record in task["records"]] == list(range(5))
     assert task["best"]["cycles"] == min(r["cycles"] for r in task["records"] if r["result"] == "ok")
     assert task["default_cycles"] == task["records"][0]["cycles"] and task["sets"]["cmsis"]["cycles"] > 0
-    assert main(["tune", "conv2d-direct", "--shape", SMALL, "--trials", "9", "--log", str(logs[0])]) == 0
+    assert main(["tune", "conv2d-direct", "--shape", SMALL, "--trials", "5", "--log", str(logs[0])]) == 0
     text = capsys.readouterr().out
     assert (
         f"{task['best']['cycles']:,.0f}" in text and "kernels cmsis" in text and max(map(len, text.splitlines())) <= 80
@@ -135,7 +140,10 @@ def test_a_cluster_gives_the_same(tmp_path: Path) -> None:
             ["conv2d-direct", "--shape", "in=4x4x4,out=3,kernel=9x9,padding=valid"],
             "a window of 9x9 is larger than the input",
         ),
-        (["conv2d-direct", "--shape", SMALL, "--tuner", "best"], "--tuner best: there are random"),
+        (["conv2d-direct", "--shape", SMALL, "--tuner", "best"], 'tuner = "best": there are random'),
+        (["conv2d-direct", "--template", "depthwise", "--shape", SMALL], '"depthwise" computes no layer of it'),
+        (["depthwise", "--shape", "in=4x4x4,out=6"], "out = 6: DEPTHWISE_CONV_2D has a multiple of the input's 4"),
+        (["conv2d-direct", "--shape", SMALL, "--apply", "/proc/x/y"], "cannot write into /proc/x/y: No such file"),
         (["conv2d-direct", "--shape", SMALL, "--budget", "3 cycles"], "--budget '3 cycles'"),
         (["ds-cnn", "--layers", "99"], "no layer of int8 weights is 99; there are 0"),
         (["no-such-model"], "no-such-model"),

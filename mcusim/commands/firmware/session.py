@@ -53,6 +53,6 @@ def session(
     for line in command or ([] if interactive else sys.stdin):
         if shell.onecmd(line):
             break
-    device.flush()
+    shell.close()
     output.emit(None, lambda: {"machine": device.machine.name, "answers": shell.answers})
     return 0

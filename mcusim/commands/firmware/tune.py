@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,6 @@ from mcusim.errors import UsageError
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine as MachineDescription
     from mcusim.tuning.layer import Layer
-    from mcusim.tuning.measuring import TrialTask
     from mcusim.tuning.tune import TunedTask, TuningPlan
 
 What = Annotated[str, typer.Argument(metavar="MODEL|TEMPLATE", help="A network, or a template with --shape.")]
@@ -35,7 +34,7 @@ Layers = Annotated[
     str | None, typer.Option("--layers", metavar="LIST", help="Only these of the network's operators: 0,2,4.")
 ]
 Policy = Annotated[str, typer.Option("--policy", "-p", help="Whose plan says in which memory operands lie.")]
-Tuner = Annotated[str, typer.Option("--tuner", help="random, grid, genetic, or model (a cost model).")]
+Tuner = Annotated[str, typer.Option("--tuner", help="model (of the cycles), genetic, random or grid.")]
 Trials = Annotated[int, typer.Option("--trials", metavar="N", min=1, max=1_000_000, help="Trials for each layer.")]
 Budget = Annotated[
     str | None, typer.Option("--budget", metavar="TIME", help='No batch is begun after this time: "10 min".')
@@ -68,33 +67,20 @@ Dask = Annotated[
 class TunerOptions:
     """How configurations are searched."""
 
-    tuner: Tuner = "random"
+    tuner: Tuner = "model"
     trials: Trials = 64
     budget: Budget = None
     seed: Seed = 0
     kernels: Kernels = "cmsis"
     warm: Warm = None
 
-    def plan(self, machine: MachineDescription, tasks: Mapping[str, TrialTask]) -> TuningPlan:
-        """The tuning of ``tasks``."""
-        from mcusim.tuning.tune import TuningPlan
-        from mcusim.tuning.warm import warm_trials
+    def plan(self, layers: Sequence[Layer], machine: MachineDescription, templates: Sequence[str]) -> TuningPlan:
+        """The tuning of ``layers``."""
+        from mcusim.tuning.tune import tuning_plan
 
         seconds = _seconds(self.budget) if self.budget is not None else None
-        templates = [*dict.fromkeys(task.template for task in tasks.values())]
-        warm = warm_trials(self.warm, machine, templates) if self.warm else ()
-        return TuningPlan(machine, tasks, self.tuner, self.trials, self.seed, seconds, self.kernels, warm)
-
-    def check(self) -> None:
-        """Raise UsageError for what cannot be meant."""
-        from mcusim.kernels.kernel_set import load_set
-        from mcusim.tuning.tuners import TUNERS
-
-        if self.tuner not in TUNERS:
-            raise UsageError(f"--tuner {self.tuner[:40]}: there are {', '.join(TUNERS)}")
-        if self.budget is not None:
-            _seconds(self.budget)
-        load_set(self.kernels)
+        how = self.tuner, self.trials, self.seed, seconds, self.kernels, self.warm or ()
+        return tuning_plan(layers, machine, templates, *how)
 
 
 @dataclass(frozen=True)
@@ -123,6 +109,10 @@ class TrialOptions:
             check_apart(self.log, inputs)
         if self.html is not None:
             check_outputs([self.html], written.json, [*inputs, self.log], written.force)
+        if self.apply is not None:
+            from mcusim.tuning.kernel_set import check_set_folder
+
+            check_set_folder(self.apply, written.force)
 
     def applied(self, plan: TuningPlan, tuned: Sequence[TunedTask], force: bool) -> None:
         """Write the page and the kernel set."""
@@ -165,18 +155,17 @@ def tune(
     output = written.to(what, machine, work.log)
     from mcusim.api.simulate import changed
     from mcusim.tuning.tables import tuning_json, tuning_text
-    from mcusim.tuning.tune import tasks_of, tune_tasks
+    from mcusim.tuning.tune import tune_tasks
 
-    search.check()
     work.check([what, machine], written)
     board = changed(machine, keys.overrides)
     with spinner("reading the layers"):
         own, known = _layers(what, board, subject)
-        plan = search.plan(board, tasks_of(own, board, [*known, *(subject.template or ())]))
+        plan = search.plan(own, board, [*known, *(subject.template or ())])
     with bar_with_eta("tuning", "trials") as step:
         tuned = tune_tasks(plan, work.log, work.jobs, work.dask, step)
-    work.applied(plan, tuned, written.force)
     output.emit(lambda: tuning_text(plan, tuned), lambda: tuning_json(plan, tuned))
+    work.applied(plan, tuned, written.force)
     return 0 if all(task.best is not None for task in tuned) else 1
 
 

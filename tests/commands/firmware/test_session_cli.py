@@ -91,6 +91,7 @@ def test_a_round_of_commands(
         (["unload b.o"], 2, 'no module "b.o"; there are a.o'),
         (["show x"], 2, 'no tensor "x"; there are none'),
         (['tensor "x'], 2, "No closing quotation"),
+        (["lazy on", "tensor a 4 int8 1", "call fault 0xf0000000", "quit"], 1, "fault: "),
     ],
 )
 def test_errors_are_one_line_and_end_it(
@@ -151,6 +152,11 @@ def test_lines_of_nonsense_are_one_error_each(object_file: Path, tmp_path: Path)
         shell = SessionShell(device, lambda text: None)
         line = " ".join([dice.choice([*HELP]), *(dice.choice(words) for _ in range(dice.randrange(5)))])
         try:
-            shell.onecmd(line)
+            done = shell.onecmd(line)
+            assert done or [answer["command"] for answer in shell.answers] == [line.split(" ")[0]]
         except McusimError as error:
-            assert str(error)
+            assert str(error) and not shell.answers
+    shell = SessionShell(device, lambda text: None)
+    for line in ("reset", f"load {object_file}", "tensor a 9 int8 2", "call dot a a 9 0 0 0"):
+        shell.onecmd(line)
+    assert shell.answers[-1]["signed"] == 36

@@ -1,81 +1,21 @@
 /* CONV_2D of 1x1 filters, stride 1: input and output are matrices of as many rows as there are pixels. TILE_P pixels times
    TILE_C channels are summed in registers. */
-#include <tuned.h>
+#include <kernels.h>
 
 #ifdef FILTER_halves
 typedef int16_t weight; /* two words for four taps: even ones, odd ones */
+#define WEIGHT_HALVES
 #else
 typedef int8_t weight;
 #endif
 #ifdef PIXELS_halves
 typedef int16_t value; /* likewise, the input offset added */
+#define VALUE_HALVES
 #else
 typedef int8_t value;
 #endif
-
-INLINE void sums(const value *in, const weight *w, int32_t pixels, int32_t offset, int32_t sum[TILE_P][TILE_C]) {
-    int32_t n = 0;
-#if WIDTH == 4
-    const uint32_t pair = twice(offset);
-    (void)pair;
-    REPEATED(UNROLL)
-    for (; n + 4 <= IN_C; n += 4) {
-        uint32_t even[TILE_P], odd[TILE_P];
-        REPEATED(4)
-        for (int32_t i = 0; i < pixels; i++) {
-#ifdef PIXELS_halves
-            even[i] = word(in + i * IN_C + n), odd[i] = word(in + i * IN_C + n + 2);
-#else
-            const uint32_t x = word(in + i * IN_C + n);
-            even[i] = even_bytes_and(x, pair), odd[i] = odd_bytes_and(x, pair);
-#endif
-        }
-        REPEATED(8)
-        for (int32_t j = 0; j < TILE_C; j++) {
-#ifdef FILTER_halves
-            const uint32_t even_w = word(w + j * IN_C + n), odd_w = word(w + j * IN_C + n + 2);
-#else
-            const uint32_t y = word(w + j * IN_C + n), even_w = even_bytes(y), odd_w = odd_bytes(y);
-#endif
-            REPEATED(4)
-            for (int32_t i = 0; i < pixels; i++) sum[i][j] = smlad(odd[i], odd_w, smlad(even[i], even_w, sum[i][j]));
-        }
-    }
-#endif
-#ifdef PIXELS_halves
-    offset = 0;
-#endif
-    REPEATED(UNROLL)
-    for (; n < IN_C; n++) {
-        REPEATED(4)
-        for (int32_t i = 0; i < pixels; i++) {
-            const int32_t x = in[i * IN_C + n] + offset;
-            REPEATED(8)
-            for (int32_t j = 0; j < TILE_C; j++) sum[i][j] += x * w[j * IN_C + n];
-        }
-    }
-}
-
-INLINE void block(const struct conv_call *c, const value *in, const weight *w, int32_t pixels, int32_t channel,
-                  int8_t *out) {
-    int32_t sum[TILE_P][TILE_C];
-    REPEATED(8)
-    for (int32_t j = 0; j < TILE_C; j++) {
-        const int32_t start = c->bias ? c->bias[channel + j] : 0;
-        REPEATED(4)
-        for (int32_t i = 0; i < pixels; i++) sum[i][j] = start;
-    }
-    sums(in, w, pixels, c->input_offset, sum);
-    REPEATED(8)
-    for (int32_t j = 0; j < TILE_C; j++) {
-        const int32_t multiplier = c->multiplier[channel + j], shift = c->shift[channel + j];
-        REPEATED(4)
-        for (int32_t i = 0; i < pixels; i++) {
-            const int32_t result = requantised(sum[i][j], multiplier, shift) + c->output_offset;
-            out[i * OUT_C + channel + j] = (int8_t)clamped(result, c->least, c->most);
-        }
-    }
-}
+enum { TAPS = IN_C, PITCH = IN_C, BLOCK_ROWS = TILE_P };
+#include <matrix_block.h>
 
 #ifdef ORDER_p_c
 INLINE void channels(const struct conv_call *c, const int8_t *input, int8_t *output, int32_t pixels) {

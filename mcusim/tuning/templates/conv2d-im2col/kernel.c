@@ -1,73 +1,20 @@
 /* CONV_2D by im2col: the patches of COLUMNS pixels are laid out in scratch, bytes outside of the image as the zero point,
    then TILE_C channels at a time meet them all. As halves (HALVES) the input offset is added once a column. */
-#include <tuned.h>
+#include <kernels.h>
 
-enum { TAPS = KERNEL_H * KERNEL_W * IN_C, PITCH = TAPS + 4 };
+enum { TAPS = KERNEL_H * KERNEL_W * IN_C, PITCH = TAPS + 4, BLOCK_ROWS = COLUMNS };
 #if HALVES
 typedef int16_t value;
+#define VALUE_HALVES
 #else
 typedef int8_t value;
 #endif
-
-INLINE void sums(const value *in, const int8_t *w, int32_t columns, int32_t offset, int32_t sum[COLUMNS][TILE_C]) {
-    int32_t n = 0;
-#if WIDTH == 4
-    const uint32_t pair = twice(offset);
-    (void)pair;
-    REPEATED(UNROLL)
-    for (; n + 4 <= TAPS; n += 4) {
-        uint32_t even[COLUMNS], odd[COLUMNS];
-        REPEATED(4)
-        for (int32_t i = 0; i < columns; i++) {
-#if HALVES
-            even[i] = word(in + i * PITCH + n), odd[i] = word(in + i * PITCH + n + 2);
-#else
-            const uint32_t x = word(in + i * PITCH + n);
-            even[i] = even_bytes_and(x, pair), odd[i] = odd_bytes_and(x, pair);
-#endif
-        }
-        REPEATED(8)
-        for (int32_t j = 0; j < TILE_C; j++) {
-            const uint32_t y = word(w + j * TAPS + n), even_w = even_bytes(y), odd_w = odd_bytes(y);
-            REPEATED(4)
-            for (int32_t i = 0; i < columns; i++) sum[i][j] = smlad(odd[i], odd_w, smlad(even[i], even_w, sum[i][j]));
-        }
-    }
-#endif
-#if HALVES
-    offset = 0;
-#endif
-    REPEATED(UNROLL)
-    for (; n < TAPS; n++) {
-        REPEATED(4)
-        for (int32_t i = 0; i < columns; i++) {
-            const int32_t x = in[i * PITCH + n] + offset;
-            REPEATED(8)
-            for (int32_t j = 0; j < TILE_C; j++) sum[i][j] += x * w[j * TAPS + n];
-        }
-    }
-}
+typedef int8_t weight;
+#include <matrix_block.h>
 
 INLINE void channels(const struct conv_call *c, const int8_t *filter, const value *in, int32_t columns, int8_t *out) {
-    for (int32_t channel = 0; channel < OUT_C; channel += TILE_C) {
-        int32_t sum[COLUMNS][TILE_C];
-        REPEATED(8)
-        for (int32_t j = 0; j < TILE_C; j++) {
-            const int32_t start = c->bias ? c->bias[channel + j] : 0;
-            REPEATED(4)
-            for (int32_t i = 0; i < columns; i++) sum[i][j] = start;
-        }
-        sums(in, filter + channel * TAPS, columns, c->input_offset, sum);
-        REPEATED(8)
-        for (int32_t j = 0; j < TILE_C; j++) {
-            const int32_t multiplier = c->multiplier[channel + j], shift = c->shift[channel + j];
-            REPEATED(4)
-            for (int32_t i = 0; i < columns; i++) {
-                const int32_t result = requantised(sum[i][j], multiplier, shift) + c->output_offset;
-                out[i * OUT_C + channel + j] = (int8_t)clamped(result, c->least, c->most);
-            }
-        }
-    }
+    for (int32_t channel = 0; channel < OUT_C; channel += TILE_C)
+        block(c, in, filter + channel * TAPS, columns, channel, out);
 }
 
 static __attribute__((noinline)) void one_column(const struct conv_call *c, const int8_t *filter, const value *in,
