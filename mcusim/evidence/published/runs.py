@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from mcusim.evidence.published.rows import memory_rows, rows
@@ -19,6 +20,7 @@ __all__ = ["Published", "PublishedRun", "published"]
 
 _PROGRAMS = "mcusim/kernels/test_programs/elf"  # the test programs, in the checkout
 _TASKS = "mcusim/evidence/published/programs"  # programs as `mcusim replay` plays them
+_KERNELS = "mcusim/evidence/published/kernels"  # kernel sets that were made for a row's network
 _USED = "duplicate"  # the use of a row that repeats an experiment of another table
 
 
@@ -56,6 +58,12 @@ class PublishedRun:
         return self.model.endswith(".jsonl")
 
     @property
+    def own_kernels(self) -> Path | None:
+        """The folder of ``kernels`` where that is a set of this package's, made for the row's network."""
+        folder = Path(str(files("mcusim.evidence.published"))) / "kernels" / self.kernels
+        return folder if self.kernels and folder.is_dir() else None
+
+    @property
     def command(self) -> str:
         """The command that repeats it; empty when nothing does. Model files are named without their folder."""
         if self.cannot is not None:
@@ -75,7 +83,8 @@ class PublishedRun:
             model = "less.tflite"
         budget = f' --sram-budget "{self.sram_budget // 1024} KiB"' if self.sram_budget else ""
         variant = f" --variant {self.variant}" if self.variant else ""
-        chosen = f" -p {self.policy}{variant} --kernels {self.kernels}{budget}"
+        kernels = f"{_KERNELS}/{self.kernels}" if self.own_kernels else self.kernels
+        chosen = f" -p {self.policy}{variant} --kernels {kernels}{budget}"
         steps.append(f"mcusim run {model} -m {self.machine}{chosen} --fidelity {self.fidelity}")
         if self.allocator:
             steps.append(f"mcusim memory {self.model}{arranged} -m {self.machine}")

@@ -80,7 +80,8 @@ def _simulated(run: PublishedRun, graph: Graph) -> Result:
     if run.order == "optimal":
         graph = reordered(graph, optimal_order(graph).order)
     options = {"sram_budget": run.sram_budget} | ({"variant": run.variant} if run.variant else {})
-    chosen = settings(run.policy, run.kernels, options, fidelity=run.fidelity)
+    kernels = run.kernels if run.own_kernels is None else str(run.own_kernels)
+    chosen = settings(run.policy, kernels, options, fidelity=run.fidelity)
     return simulate_row(graph, load_machine(run.machine), chosen)
 
 

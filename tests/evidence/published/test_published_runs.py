@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from mcusim.api.verify import verify
+from mcusim.cpu.cores import CORES
 from mcusim.evidence.published import runs as published_runs
 from mcusim.evidence.published import same_experiment as experiment
 from mcusim.evidence.published.rows import memory_rows, rows
@@ -17,7 +19,7 @@ from mcusim.evidence.published.stored import FIGURES, stored_rows
 from mcusim.evidence.published.table_cases import tinyops_cases
 from mcusim.evidence.validate.run import PROGRAMS
 from mcusim.kernels import profile_names
-from mcusim.kernels.kernel_set import set_names
+from mcusim.kernels.kernel_set import load_set, set_names
 from mcusim.kernels.test_programs import FOLDER
 from mcusim.machine import load_machine, machine_names
 from mcusim.model import zoo_names
@@ -91,12 +93,13 @@ def test_a_run_names_what_there_is(one: Any) -> None:
     if run.function:
         assert one.use == "calibrate" and (FOLDER / run.model).is_file()
         return
-    assert run.kernels in (profile_names() if run.fidelity == "replay" else set_names())
+    known = profile_names() if run.fidelity == "replay" else set_names()
+    assert run.kernels in known or run.own_kernels is not None
 
 
 def test_the_command_of_a_run_is_its_name() -> None:
     runs = {one.run for one in published() if one.run.cannot is None}
-    assert len({run.command for run in runs}) == len(runs) == 68
+    assert len({run.command for run in runs}) == len(runs) == 70
     for run in runs:
         for step in run.command.split(" && "):
             words = shlex.split(step)
@@ -173,3 +176,15 @@ def test_errors_of_the_dma_rows() -> None:
 def test_a_run_represents_rows_by_their_columns(rows_: dict[str, Any], found: int) -> None:
     row = {"source": "A", "placement": "external", "model": next(iter(zoo_names().values()))}
     assert published_runs._belongs(row, rows_) is bool(found)
+
+
+@pytest.mark.parametrize("name", ["cifar10-plain", "cifar10-tuned"])
+def test_kernel_sets_of_rows_are_right(name: str) -> None:
+    """They are relative to this package alone, built for every core, and give LiteRT's bytes."""
+    (run,) = {one.run for one in published() if one.run.kernels == name}
+    assert run.own_kernels is not None
+    assert '"/' not in (run.own_kernels / "manifest.toml").read_text(encoding="utf-8")
+    found = verify(run.model, machine=run.machine, policy=run.policy, kernels=str(run.own_kernels))
+    assert found.litert is not None and found.litert.difference is None and not found.litert.note
+    kernels = load_set(str(run.own_kernels))
+    assert all(kernels.image(core) for core in CORES)

@@ -1,0 +1,31 @@
+/* conv2d-im2col: CONV_2D 16x16x32->16x16x32 5x5 stride 1x1 pad 2,2,2,2, trial 0 of `mcusim tune` */
+#define tuned_conv_im2col tuned_1
+#define BATCH 1
+#define IN_H 16
+#define IN_W 16
+#define IN_C 32
+#define OUT_H 16
+#define OUT_W 16
+#define OUT_C 32
+#define KERNEL_H 5
+#define KERNEL_W 5
+#define STRIDE_H 1
+#define STRIDE_W 1
+#define DILATION_H 1
+#define DILATION_W 1
+#define PAD_TOP 2
+#define PAD_BOTTOM 2
+#define PAD_LEFT 2
+#define PAD_RIGHT 2
+#define DEPTH_MULTIPLIER 1
+#define INPUTS 1
+#define ITEM 1
+#define COLUMNS 1
+#define TILE_C 1
+#define WIDTH 1
+#define UNROLL 1
+#define HALVES 0
+#define FILTER 0
+#define FILTER_planned 1
+#define COMPILER 0
+#include <conv2d-im2col/kernel.c>

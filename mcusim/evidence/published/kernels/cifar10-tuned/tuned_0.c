@@ -1,0 +1,31 @@
+/* conv2d-im2col: CONV_2D 32x32x3->32x32x32 5x5 stride 1x1 pad 2,2,2,2, trial 17 of `mcusim tune` */
+#define tuned_conv_im2col tuned_0
+#define BATCH 1
+#define IN_H 32
+#define IN_W 32
+#define IN_C 3
+#define OUT_H 32
+#define OUT_W 32
+#define OUT_C 32
+#define KERNEL_H 5
+#define KERNEL_W 5
+#define STRIDE_H 1
+#define STRIDE_W 1
+#define DILATION_H 1
+#define DILATION_W 1
+#define PAD_TOP 2
+#define PAD_BOTTOM 2
+#define PAD_LEFT 2
+#define PAD_RIGHT 2
+#define DEPTH_MULTIPLIER 1
+#define INPUTS 1
+#define ITEM 1
+#define COLUMNS 3
+#define TILE_C 4
+#define WIDTH 4
+#define UNROLL 2
+#define HALVES 1
+#define FILTER 0
+#define FILTER_planned 1
+#define COMPILER 2
+#include <conv2d-im2col/kernel.c>

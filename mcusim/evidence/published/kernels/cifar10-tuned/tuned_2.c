@@ -1,0 +1,34 @@
+/* conv2d-direct: CONV_2D 8x8x32->8x8x64 5x5 stride 1x1 pad 2,2,2,2, trial 5 of `mcusim tune` */
+#define tuned_conv tuned_2
+#define BATCH 1
+#define IN_H 8
+#define IN_W 8
+#define IN_C 32
+#define OUT_H 8
+#define OUT_W 8
+#define OUT_C 64
+#define KERNEL_H 5
+#define KERNEL_W 5
+#define STRIDE_H 1
+#define STRIDE_W 1
+#define DILATION_H 1
+#define DILATION_W 1
+#define PAD_TOP 2
+#define PAD_BOTTOM 2
+#define PAD_LEFT 2
+#define PAD_RIGHT 2
+#define DEPTH_MULTIPLIER 1
+#define INPUTS 1
+#define ITEM 1
+#define TILE_X 2
+#define TILE_C 4
+#define WIDTH 4
+#define UNROLL 8
+#define ORDER 2
+#define ORDER_c_y_x 1
+#define RUN 0
+#define RUN_pixel 1
+#define FILTER 2
+#define FILTER_halves 1
+#define COMPILER 2
+#include <conv2d-direct/kernel.c>

@@ -1,0 +1,29 @@
+/* fully-connected: FULLY_CONNECTED 1x1x1024->1x1x10 1x1 stride 1x1 pad 0,0,0,0, trial 30 of `mcusim tune` */
+#define tuned_fully_connected tuned_3
+#define BATCH 1
+#define IN_H 1
+#define IN_W 1
+#define IN_C 1024
+#define OUT_H 1
+#define OUT_W 1
+#define OUT_C 10
+#define KERNEL_H 1
+#define KERNEL_W 1
+#define STRIDE_H 1
+#define STRIDE_W 1
+#define DILATION_H 1
+#define DILATION_W 1
+#define PAD_TOP 0
+#define PAD_BOTTOM 0
+#define PAD_LEFT 0
+#define PAD_RIGHT 0
+#define DEPTH_MULTIPLIER 1
+#define INPUTS 1
+#define ITEM 1
+#define TILE_C 2
+#define WIDTH 4
+#define UNROLL 8
+#define INPUT 1
+#define INPUT_halves 1
+#define COMPILER 0
+#include <fully-connected/kernel.c>
