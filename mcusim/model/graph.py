@@ -97,7 +97,8 @@ class Graph(Displayed):
     the memory plan in the file's metadata, an offset for each tensor or -1, as they are there; None without one.
     ``folded``: operators of the file that the reader computed, with the file's indices; ``operators`` are numbered
     without them, and their outputs are constants. Outputs of the file among those are ``constant_outputs``, no longer
-    ``outputs``. ``patches`` that the first operators were cut into, as 2x2@5; empty for none.
+    ``outputs``. ``patches`` that the first operators were cut into, as 2x2@5, and ``channel_tiles``, as 75:14,73:2;
+    empty for none.
     ``evaluated`` are the numbers in the file of operators that the reader evaluated, which are left out here.
     """
 
@@ -116,6 +117,7 @@ class Graph(Displayed):
     folded: tuple[Operator, ...] = ()
     constant_outputs: tuple[int, ...] = ()
     patches: str = ""
+    channel_tiles: str = ""
 
     @property
     def notes(self) -> tuple[str, ...]:

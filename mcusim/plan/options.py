@@ -13,16 +13,18 @@ from numbers import Integral
 from typing import Any, Generic, Self, TypedDict, TypeVar, overload
 
 from mcusim.errors import UsageError
+from mcusim.model.channel_tiles import counts_text, parse_counts
 from mcusim.program.opaque import Costs
 from mcusim.runtime.patches import AUTO, Patches, parse_grid, patches_of
 from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime, runtime_names, techniques
 from mcusim.units import parse_size, quoted
 
 __all__ = [
-    "ALLOCATOR", "ALLOCATORS", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS", "PATCHES", "PATCH_SPLIT",
-    "RUNTIME", "SRAM_BUDGET", "WEIGHTS", "WITHOUT", "Cell", "Option", "OptionValues", "PatchKeywords", "PlanKeywords",
-    "PlanOptions",
-    "choice", "flag", "names", "region", "runtime_of", "size", "whole", "without_effect",
+    "ALLOCATOR", "ALLOCATORS", "CHANNEL_TILES", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS", "PATCHES",
+    "PATCH_SPLIT", "RUNTIME", "SRAM_BUDGET", "WEIGHTS", "WITHOUT", "Cell", "Option", "OptionValues", "PatchKeywords",
+    "PlanKeywords", "PlanOptions",
+    "choice", "counts", "flag", "names", "region", "runtime_of", "size",
+    "some_by_operator", "whole", "without_effect",
 ]  # fmt: skip
 
 ORDERS = ("default", "optimal")
@@ -39,6 +41,7 @@ class Option(Generic[T]):
 
     ``{takers}`` in ``help`` are the policies that take it; ``number``: a configuration file has it as a whole number;
     ``is_flag``: it is yes or no, without a value on the command line; ``several``: a file may have it as a list.
+    ``spelled``: a run's text has it as the command line does.
     ``part_of``: the name of an option without which it says nothing.
 
     ``parse`` makes a value of what a user gave, in whatever form, and raises UsageError or UnitError for what is none;
@@ -55,6 +58,7 @@ class Option(Generic[T]):
     number: bool = False
     is_flag: bool = False
     several: bool = False
+    spelled: bool = False
     part_of: str | None = None
 
     @property
@@ -172,6 +176,58 @@ def whole(
     return Option(name, default, metavar, help, parse, lambda value: value, str, number=True)
 
 
+def counts(name: str, *, metavar: str = "LIST", help: str) -> Option[tuple[tuple[int, int], ...]]:
+    """A number for each of some operators, by default for none: a text (``75:14,73:2``), or a mapping."""
+
+    def parse(given: object) -> tuple[tuple[int, int], ...]:
+        if given == NONE or (isinstance(given, Mapping | tuple) and not given):
+            return ()
+        if isinstance(given, tuple):
+            given = dict(given)
+        if isinstance(given, Mapping):
+            given = ",".join(f"{operator}:{count}" for operator, count in given.items())
+        if not isinstance(given, str):
+            raise UsageError(f"{name} = {repr(given)[:80]}: must be a text as 75:14,73:2, or a mapping")
+        try:
+            return tuple(parse_counts(given).items())
+        except UsageError as error:
+            raise UsageError(f"{name} = {quoted(given[:80])}: {error}") from None
+
+    def text(value: tuple[tuple[int, int], ...]) -> str:
+        return counts_text(dict(value)) or NONE
+
+    return Option(name, (), metavar, help, parse, text, text, spelled=True)
+
+
+def some_by_operator(
+    name: str, known: Collection[str], *, metavar: str = "LIST", help: str
+) -> Option[tuple[tuple[int, frozenset[str]], ...]]:
+    """Some of ``known`` names for each of some operators, by default for none: a text, ``8:input,75:filter``."""
+
+    def parse(given: object) -> tuple[tuple[int, frozenset[str]], ...]:
+        if given in (NONE, ()):
+            return ()
+        if isinstance(given, tuple):
+            given = text(given)
+        if not isinstance(given, str):
+            raise UsageError(f"{name} = {repr(given)[:80]}: must be a text as 8:{next(iter(known))}")
+        found: dict[int, set[str]] = {}
+        for part in given.split(","):
+            number, _, what = (word.strip() for word in part.partition(":"))
+            if re.fullmatch("[0-9]{1,6}", number, re.ASCII) is None or what not in known:
+                raise UsageError(
+                    f"{name} = {quoted(given[:80])}: {quoted(part[:40])} is no operator's number with one of"
+                    f" {', '.join(known)}"
+                )
+            found.setdefault(int(number), set()).add(what)
+        return tuple((number, frozenset(what)) for number, what in sorted(found.items()))
+
+    def text(value: tuple[tuple[int, frozenset[str]], ...]) -> str:
+        return ",".join(f"{number}:{what}" for number, several in value for what in known if what in several) or NONE
+
+    return Option(name, (), metavar, help, parse, text, text, spelled=True)
+
+
 def _runtime(given: object) -> str:
     if not isinstance(given, str):
         raise UsageError(f"runtime = {repr(given)[:80]}: must be one of {', '.join(runtime_names())}")
@@ -232,6 +288,11 @@ PATCHES: Option[str | None] = Option(
 PATCH_SPLIT = replace(
     whole("patch_split", 1, 1_000_000, help="How many operators run on --patches."), part_of=PATCHES.name
 )
+CHANNEL_TILES = counts(
+    "channel_tiles",
+    help="With {takers}: operators in so many parts of their output channels, joined again: 75:14,73:2. For filters"
+    " that are larger than their buffer.",
+)  # fmt: skip
 EVERY_PLAN: tuple[Option[Any], ...] = (RUNTIME, WEIGHTS, ORDER, ALLOCATOR, IN_PLACE, WITHOUT)
 """What every policy takes."""
 

@@ -9,11 +9,12 @@ from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.description import Machine
+from mcusim.model.channel_tiles import channel_tiled
 from mcusim.model.geometry import graph_macs
 from mcusim.model.graph import Graph
 from mcusim.plan.arena import allocator_of, in_order
 from mcusim.plan.array_choice import chosen_options
-from mcusim.plan.options import IN_PLACE, ORDER, PATCH_SPLIT, PATCHES, RUNTIME, WITHOUT, PlanOptions
+from mcusim.plan.options import CHANNEL_TILES, IN_PLACE, ORDER, PATCH_SPLIT, PATCHES, RUNTIME, WITHOUT, PlanOptions
 from mcusim.plan.registry import Policy, find_policy, policy_options, takers
 from mcusim.program.opaque import left_out, left_out_text, opaque_types, used_costs
 from mcusim.program.program import Program
@@ -42,7 +43,8 @@ def plan(
     if not graph.operators:
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
     asked = chosen_options(options or PlanOptions(), graph, policy)
-    ordered = in_order(asked.runtime.executed(graph), asked)
+    parts = asked[CHANNEL_TILES]
+    ordered = in_order(channel_tiled(asked.runtime.executed(graph), dict(parts)), asked)
     program = chosen.plan(ordered, machine, costs_of(kernels, asked.runtime), asked)
     recorded = {**_recorded(ordered, asked), **_on_patches(graph, ordered, asked), **program.header.options}
     recorded |= {name: cell for name, cell in _of_policy(chosen, asked).items() if name not in recorded}

@@ -8,10 +8,11 @@ The firmware of 2023 divides the SRAM otherwise: :mod:`mcusim.plan.overlay.one_f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mcusim.errors import DoesNotFit
+from mcusim.errors import DoesNotFit, UsageError
+from mcusim.model.channel_tiles import model_operators
 from mcusim.model.geometry import Geometry, Tile, whole
 from mcusim.model.graph import Graph, Operator
 from mcusim.plan.operand_roles import data_inputs, tensor_roles
@@ -111,22 +112,27 @@ def copies(graph: Graph, op: Operator, g: Geometry, overlay: frozenset[str]) -> 
 
 
 def choose_sizes(
-    need: MemoryNeeds, found: Sequence[CopyPlan], pool: Pool, padded: Callable[[int], int], buffers_per_kind: int = 2
+    need: MemoryNeeds,
+    found: Sequence[CopyPlan],
+    pool: Pool,
+    padded: Callable[[int], int],
+    buffers_per_kind: int = 2,
+    largest_tile: int | None = None,
 ) -> OverlaySizes:
     """The smallest global factor, from 2 on, whose buffers fit ``pool``, and their sizes.
 
     A tile buffer holds the largest tile of any operator at that factor. A second buffer holds every second-input tile
     and every filter that is no larger than a tile buffer; what is left of the pool lets larger filters in. If no factor
     fits that way, the filters have to do with what is left. Filters that do not fit are read in place. ``padded`` gives
-    the bytes a buffer takes with its alignment.
+    the bytes a buffer takes with its alignment. ``largest_tile``: the most bytes that a tile buffer may have.
 
-    Raises DoesNotFit with the smallest total of any factor.
+    Raises DoesNotFit with the smallest total of any factor, UsageError where every factor's tile is too large.
     """
 
     def demand(factor: int, with_filters: bool) -> OverlaySizes:
         return replace(sizes_at(need, found, factor, with_filters), buffers_per_kind=buffers_per_kind)
 
-    sizes = smallest_that_fits(need, found, pool, padded, demand)
+    sizes = smallest_that_fits(need, found, pool, padded, demand, largest_tile)
     return _with_rest(sizes, found, pool.size - sizes.total(padded), padded)
 
 
@@ -136,19 +142,26 @@ def smallest_that_fits(
     pool: Pool,
     padded: Callable[[int], int],
     demand: Callable[[int, bool], OverlaySizes],
+    largest_tile: int | None = None,
 ) -> OverlaySizes:
-    """``demand(factor, generous)`` of the smallest factor that fits ``pool``; not generous where none does that way.
+    """``demand(factor, generous)`` of the smallest factor that fits ``pool``, with tiles of at most ``largest_tile``
+    bytes; not generous where none does that way.
 
-    Raises DoesNotFit with the smallest total of any factor.
+    Raises DoesNotFit with the smallest total of any factor, UsageError where every factor's tile is too large.
     """
     highest = max([g.in_h for g, c in zip(need.geometries, found, strict=True) if c.row], default=2)
-    totals = []
+    totals, tiles = [], []
     for generous in (True, False):
         for factor in range(2, max(highest, 2) + 1):
             sizes = demand(factor, generous)
+            tiles.append(sizes.tile)
+            if largest_tile is not None and sizes.tile > largest_tile:
+                continue
             totals.append(sizes.total(padded))
             if totals[-1] <= pool.size:
                 return sizes
+    if not totals:
+        raise UsageError(f"tile_buffer = {largest_tile} B: the smallest tiles of this network take {min(tiles):,} B")
     what = "the smallest set of overlay buffers (at any partition factor)"
     raise DoesNotFit(pool.name, min(totals), pool.size, what, {"overlay": min(totals)})
 
@@ -170,12 +183,13 @@ def sizes_at(need: MemoryNeeds, found: Sequence[CopyPlan], factor: int, with_fil
 
 
 def tiled_operators(
-    graph: Graph, need: MemoryNeeds, found: Sequence[CopyPlan], sizes: OverlaySizes
+    graph: Graph, need: MemoryNeeds, found: Sequence[CopyPlan], sizes: OverlaySizes, least: Mapping[int, int]
 ) -> list[TiledOperator]:
-    """Every operator with its tiles: the smallest factor whose largest tile fits the tile buffer."""
+    """Every operator with its tiles: the smallest factor whose largest tile fits the tile buffer, not below the one in
+    ``least`` for the model's operator."""
     made = []
-    for op, g, c in zip(graph.operators, need.geometries, found, strict=True):
-        tiles = _tiles(g, c, sizes.tile) if c.row else (whole(g),)
+    for op, stored, g, c in zip(graph.operators, model_operators(graph), need.geometries, found, strict=True):
+        tiles = _tiles(g, c, sizes.tile, least.get(stored, 2)) if c.row else (whole(g),)
         kept = c if c.filter <= sizes.second else CopyPlan(c.row, c.second_row, 0, c.bias, c.quant)
         made.append(TiledOperator(op, g, kept, tiles))
     return made
@@ -200,8 +214,8 @@ def _by_rows(graph: Graph, op: Operator, g: Geometry) -> bool:
     return source.elements == g.in_h * g.in_w * g.in_c and target.elements == g.out_h * g.out_w * g.out_c
 
 
-def _tiles(g: Geometry, c: CopyPlan, largest: int) -> tuple[Tile, ...]:
-    factor = smallest_factor(g, c.row, largest)
+def _tiles(g: Geometry, c: CopyPlan, largest: int, least: int = 2) -> tuple[Tile, ...]:
+    factor = smallest_factor(g, c.row, largest, least)
     return partition(g, factor or g.in_h)
 
 

@@ -18,17 +18,21 @@ __all__ = ["choose_one_filter_buffer"]
 
 
 def choose_one_filter_buffer(
-    need: MemoryNeeds, found: Sequence[CopyPlan], pool: Pool, padded: Callable[[int], int]
+    need: MemoryNeeds,
+    found: Sequence[CopyPlan],
+    pool: Pool,
+    padded: Callable[[int], int],
+    largest_tile: int | None = None,
 ) -> OverlaySizes:
     """The smallest global factor, from 2 on, whose buffers fit ``pool``, and their sizes.
 
     Both second buffers are at least as large as a tile buffer, and the one with scratch as the largest scratch. If no
     factor fits that way, they only hold second inputs and scratch. Where filters are copied, their buffer has all of
     the pool that is left; filters that do not fit are read in place. ``padded`` gives the bytes a buffer takes with its
-    alignment.
+    alignment. ``largest_tile``: the most bytes that a tile buffer may have.
 
     Source: the compile-time sizes of the public TinyOps firmware, which follow this rule. Raises DoesNotFit with the
-    smallest total of any factor.
+    smallest total of any factor, UsageError where every factor's tile is too large.
     """
     filters = any(c.filter for c in found)
 
@@ -37,7 +41,7 @@ def choose_one_filter_buffer(
         second = max(sizes.second, sizes.tile) if as_tiles else sizes.second
         return replace(sizes, second=second, scratch=max(second, sizes.scratch), one_filter_buffer=True)
 
-    sizes = smallest_that_fits(need, found, pool, padded, demand)
+    sizes = smallest_that_fits(need, found, pool, padded, demand, largest_tile)
     if not filters:
         return sizes
     room = pool.size - replace(sizes, second=0).total(padded)

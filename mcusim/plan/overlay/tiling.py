@@ -51,12 +51,12 @@ def tallest(tiles: tuple[Tile, ...]) -> int:
     return max(t.in_rows for t in tiles)
 
 
-def smallest_factor(g: Geometry, row: int, largest: int) -> int | None:
-    """The smallest factor from 2 on whose largest tile (``row`` bytes a row) is at most ``largest`` bytes.
+def smallest_factor(g: Geometry, row: int, largest: int, least: int = 2) -> int | None:
+    """The smallest factor from ``least`` on whose largest tile (``row`` bytes a row) is at most ``largest`` bytes.
 
     None when no factor gets there. A partition into one part (see :func:`partition`) counts as factor 2.
     """
-    for factor in range(2, max(g.in_h, 2) + 1):
+    for factor in range(min(least, g.in_h), max(g.in_h, 2) + 1):
         if tallest(partition(g, factor)) * row <= largest:
             return factor
     return None

@@ -7,14 +7,26 @@ while the one before still runs (:mod:`mcusim.plan.overlay.early_tiles`), and le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypedDict
 
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
+from mcusim.model.channel_tiles import model_operators
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import align_up
-from mcusim.plan.options import IN_PLACE, SRAM_BUDGET, WEIGHTS, PlanOptions, choice, names
+from mcusim.plan.options import (
+    CHANNEL_TILES,
+    IN_PLACE,
+    SRAM_BUDGET,
+    WEIGHTS,
+    PlanOptions,
+    choice,
+    counts,
+    names,
+    size,
+    some_by_operator,
+)
 from mcusim.plan.overlay.buffers import CopyPlan, OverlaySizes, choose_sizes, copies, tiled_operators, transfers
 from mcusim.plan.overlay.early_tiles import EarlyTilePipeline
 from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
@@ -41,17 +53,30 @@ VARIANT = choice(
     help="With {takers}: 2022 (default), as the TinyOps paper has it, or 2023, as its public firmware does: one filter"
     " buffer, an early first tile.",
 )  # fmt: skip
-OPTIONS = (SRAM_BUDGET, OVERLAY, BUFFERING, VARIANT)
+TILE_BUFFER = size("tile_buffer", help="With {takers}: the most that a buffer for input tiles may take.")
+ROW_TILES = counts(
+    "row_tiles", help="With {takers}: operators in at least so many tiles of rows: 4:8,11:6. Default: as few as fit."
+)
+UNCOPIED = some_by_operator(
+    "uncopied", OVERLAYS, help="With {takers}: what some operators read in place, of what is copied: 8:input,75:filter."
+)
+OPTIONS = (SRAM_BUDGET, OVERLAY, BUFFERING, VARIANT, CHANNEL_TILES, TILE_BUFFER, ROW_TILES, UNCOPIED)
 
 
 class TinyopsOptions(TypedDict, total=False):
     """``sram_budget``: the most on-chip RAM, in bytes or as a text (``"9 KiB"``). ``overlay``: what is copied, some of
-    :data:`OVERLAYS`. ``buffering``: of :data:`BUFFERS`. ``variant``: ``2022`` or ``2023``."""
+    :data:`OVERLAYS`. ``buffering``: of :data:`BUFFERS`. ``variant``: ``2022`` or ``2023``. By number of the model's
+    operators, as ``{75: 14}`` or ``"75:14,73:2"``: ``channel_tiles`` and ``row_tiles``, parts of the output's channels
+    and rows; ``uncopied`` (``"8:input"``), what is read in place. ``tile_buffer``: the most of a buffer for tiles."""
 
     sram_budget: int | str | None
     overlay: Iterable[str] | None
     buffering: str | None
     variant: int | str | None
+    channel_tiles: str | Mapping[int, int] | None
+    tile_buffer: int | str | None
+    row_tiles: str | Mapping[int, int] | None
+    uncopied: str | None
 
 
 @register("tinyops", "data in SDRAM, tiles of it copied into SRAM by DMA", options=OPTIONS, order=3)
@@ -77,13 +102,14 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     home, dma = sdram(machine, "tinyops"), controller(machine)
     weights, pool = options[WEIGHTS] or home, sram_pool(machine, options[SRAM_BUDGET])
     _check_reach(machine, home, weights)
-    found = [copies(graph, op, g, options[OVERLAY]) for op, g in zip(graph.operators, need.geometries, strict=True)]
+    found = _copies(graph, need, options)
     padded = _padding(machine)
     chosen = _sizes(need, found, pool, padded, options)
     placed = place(graph, need, layout, region_pool(machine, home), region_pool(machine, weights), scratch=False)
     buffers = _allocate(chosen, layout, pool, padded)
     _place_scratch(need, chosen, buffers, placed)
-    work = tiled_operators(graph, need, found, chosen)
+    rows = options[ROW_TILES]
+    work = tiled_operators(graph, need, found, chosen, dict(rows))
     emitter = Emitter(machine, dma, chosen.scratch_buffer if chosen.one_filter_buffer else None)
     emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
@@ -108,12 +134,26 @@ def _compiled(options: PlanOptions) -> PlanOptions:
     return options.having(IN_PLACE, False)
 
 
+def _copies(graph: Graph, need: MemoryNeeds, options: PlanOptions) -> list[CopyPlan]:
+    """What of each operator is copied. Raises UsageError for options of operators that the model has not."""
+    stored, rows, some = model_operators(graph), options[ROW_TILES], options[UNCOPIED]
+    kept = dict(some)
+    named = [(ROW_TILES.flag, n) for n, _ in rows] + [(UNCOPIED.flag, n) for n in kept]
+    for flag, number in named:
+        if number > max(stored):
+            raise UsageError(f"--{flag}: there is no operator {number}; the last is {max(stored)}")
+    return [
+        copies(graph, op, g, options[OVERLAY] - kept.get(number, frozenset()))
+        for op, number, g in zip(graph.operators, stored, need.geometries, strict=True)
+    ]
+
+
 def _sizes(
     need: MemoryNeeds, found: list[CopyPlan], pool: Pool, padded: Callable[[int], int], options: PlanOptions
 ) -> OverlaySizes:
     if options[VARIANT] == "2023":
-        return choose_one_filter_buffer(need, found, pool, padded)
-    return choose_sizes(need, found, pool, padded, BUFFERS[options[BUFFERING]])
+        return choose_one_filter_buffer(need, found, pool, padded, options[TILE_BUFFER])
+    return choose_sizes(need, found, pool, padded, BUFFERS[options[BUFFERING]], options[TILE_BUFFER])
 
 
 def _scratch_bytes(need: MemoryNeeds, chosen: OverlaySizes, padded: Callable[[int], int]) -> int:
@@ -139,17 +179,17 @@ def _padding(machine: Machine) -> Callable[[int], int]:
 def _allocate(chosen: OverlaySizes, layout: Layout, pool: Pool, padded: Callable[[int], int]) -> dict[str, Span]:
     align = max(line_bytes(layout.machine), ALIGN)
     spans = {}
-    for name, size in chosen.buffers().items():
-        address = layout.allocate(pool, padded(size), align, f"overlay buffer {name}")
-        spans[name] = span_at(layout.machine, address, size)
+    for name, wanted in chosen.buffers().items():
+        address = layout.allocate(pool, padded(wanted), align, f"overlay buffer {name}")
+        spans[name] = span_at(layout.machine, address, wanted)
     return spans
 
 
 def _place_scratch(need: MemoryNeeds, chosen: OverlaySizes, buffers: dict[str, Span], placed: Placement) -> None:
     """All kernels share one scratch buffer."""
-    for step, size in enumerate(need.scratch):
-        if size:
-            placed.scratch[step] = span_at(placed.machine, buffers[chosen.scratch_buffer].address, size)
+    for step, wanted in enumerate(need.scratch):
+        if wanted:
+            placed.scratch[step] = span_at(placed.machine, buffers[chosen.scratch_buffer].address, wanted)
 
 
 def _described(buffers: dict[str, Span], last: int) -> list[Buffer]:
@@ -164,6 +204,6 @@ def _chosen(options: PlanOptions, weights: str, chosen: OverlaySizes) -> dict[st
         "sram_budget": options[SRAM_BUDGET],
         "overlay": [name for name in OVERLAYS if name in options[OVERLAY]],
         "factor": chosen.factor,
-        "tile_buffer": chosen.tile,
+        "tile_buffer": chosen.tile,  # that it is: no larger than the one asked for
         "second_buffer": chosen.second,
     }

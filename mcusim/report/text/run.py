@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcusim.plan.options import RUNTIME
+from mcusim.plan.registry import policy_options
 from mcusim.plan.verdict import ARRAY
 from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
@@ -85,6 +86,11 @@ def _planning(result: Result) -> str:
     words += f", without {asked['without']}" if asked["without"] else ""
     if asked["patches"]:
         words += f", {asked['patches']['grid']} patches of {asked['patches']['split']} operators"
+    recorded = {} if result.run is None else result.run.header.options
+    for option in policy_options().values():
+        if option.spelled and option.name in recorded:
+            text = str(recorded[option.name])
+            words += f", {option.flag} {text if len(text) <= 60 else f'{text[:57]}...'}"
     return words + ", in place" * bool(asked["in_place"])
 
 
