@@ -28,6 +28,7 @@ __all__ = ["ConfigFeatures"]
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 WORD = 4  # bytes of a load
+POOL = 1500  # configurations that a model ranks
 
 
 class ConfigFeatures:
@@ -38,6 +39,7 @@ class ConfigFeatures:
         self, g: Geometry, places: Mapping[str, str], machine: Machine, template: KernelTemplate, space: ConfigSpace
     ) -> None:
         self.geometry, self.machine, self.template, self.space = g, machine, template, space
+        self.pool = POOL
         channels = 1 if g.traits.depthwise else g.in_c
         self._sizes = {"input": g.in_bytes, "filter": g.kernel_h * g.kernel_w * channels * g.out_c}
         self._places = {operand: places[operand] for operand in ("input", "filter", "scratch")}

@@ -15,10 +15,12 @@ import numpy as np
 from mcusim.api.functions import plan_program
 from mcusim.engine.free_memory import code_place
 from mcusim.errors import ModelError, UnsupportedError, UsageError
+from mcusim.model.channel_tiles import model_operators
 from mcusim.model.geometry import Geometry, geometry
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
 from mcusim.model.operators import OPERATORS
 from mcusim.model.shapes import output_size
+from mcusim.program import program_graph
 from mcusim.program.program import Compute
 from mcusim.verification.equivalence import litert_outputs
 
@@ -75,11 +77,12 @@ def layers_of(graph: Graph, machine: Machine, policy: str = "internal", **option
     Raises what planning does, UsageError where LiteRT is missing, UnsupportedError for a network without such layers.
     """
     program = plan_program(graph, machine, policy, None, **options)
+    numbers = model_operators(program_graph(program, graph))
     code = code_place(program, machine, None, CODE).region
     alike: dict[tuple[str, tuple[tuple[str, str], ...]], list[int]] = {}
     for op in graph.operators:
         if op.traits.parametric and _types(graph, op) == {"int8"}:
-            places = {**_places(program.tasks, op.index), "code": code}
+            places = {**_places(program.tasks, numbers.index(op.index)), "code": code}
             alike.setdefault((shape_text(geometry(graph, op)), tuple(sorted(places.items()))), []).append(op.index)
     if not alike:
         raise UnsupportedError(f"{graph.name}: no convolution or fully connected layer of int8; nothing to tune")

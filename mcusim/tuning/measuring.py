@@ -9,29 +9,44 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from mcusim.errors import UsageError
+from mcusim.errors import UnsupportedError, UsageError
 from mcusim.kernels.kernel_set import NAMES
 from mcusim.processes import deaf, pool, processes
 from mcusim.sweeps.executors import dask_client
+from mcusim.tuning.features import ConfigFeatures
 from mcusim.tuning.template import open_template
-from mcusim.tuning.trial import TrialResult, run_trial
+from mcusim.tuning.trial import TrialResult, measure_set, run_trial
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
     from mcusim.tuning.layer import Layer
+    from mcusim.tuning.space import Config
+    from mcusim.tuning.tuners import TunerFeatures
 
-__all__ = ["Measurer", "TrialTask"]
+__all__ = ["Measurer", "TrialTask", "TuningTask"]
 
 DIED = "the process that ran it died, twice"
 
 
+class TuningTask(Protocol):
+    """What is tuned: described for the log, with the features that tuners see, the trial of a configuration's number,
+    what kernel sets take for it, and what tables say of it and of a configuration."""
+
+    @property
+    def described(self) -> dict[str, Any]: ...
+    def features(self) -> TunerFeatures: ...
+    def run(self, number: int) -> TrialResult: ...
+    def sets(self, kernels: str) -> dict[str, TrialResult]: ...
+    def to_json(self, config: Config | None) -> dict[str, Any]: ...
+
+
 @dataclass(frozen=True)
 class TrialTask:
-    """What a trial needs besides its configuration: a layer, a machine, a template by name or path."""
+    """A layer by a template, which is a name or a path: what a trial needs besides its configuration."""
 
     layer: Layer
     machine: Machine
@@ -58,29 +73,53 @@ class TrialTask:
             held.update(path.read_bytes())
         return held.hexdigest()
 
+    def features(self) -> ConfigFeatures:
+        """What tuners see of it."""
+        template, g = open_template(self.template), self.layer.geometry
+        return ConfigFeatures(g, self.layer.places, self.machine, template, template.space(g))
 
-def measure(task: TrialTask, number: int) -> TrialResult:
+    def run(self, number: int) -> TrialResult:
+        """The trial of a configuration's number."""
+        template = open_template(self.template)
+        space = template.space(self.layer.geometry)
+        return run_trial(self.layer, self.machine, template, space, space.config(number))
+
+    def sets(self, kernels: str) -> dict[str, TrialResult]:
+        """What the functions of kernel sets take for the layer: of the reference one and ``kernels``."""
+        found = {}
+        for name in dict.fromkeys(("reference", kernels)):
+            with suppress(UnsupportedError):  # the set has no function for it
+                found[name] = measure_set(self.layer, self.machine, name)
+        return found
+
+    def to_json(self, config: Config | None) -> dict[str, Any]:
+        """What it is, for tables."""
+        return {
+            "template": open_template(self.template).name, "operators": list(self.layer.operators),
+            "places": dict(self.layer.places),
+        }  # fmt: skip
+
+
+def measure(task: TuningTask, number: int) -> TrialResult:
     """The trial of a configuration's number."""
-    template = open_template(task.template)
-    space = template.space(task.layer.geometry)
-    return run_trial(task.layer, task.machine, template, space, space.config(number))
+    return task.run(number)
 
 
-_tasks: dict[str, TrialTask] = {}  # of a process
+_tasks: dict[str, TuningTask] = {}  # of a process
 
 
-def _prepare(tasks: dict[str, TrialTask]) -> None:
+def _prepare(tasks: dict[str, TuningTask]) -> None:
     _tasks.update(tasks)
 
 
 def _measured(task: str, number: int) -> TrialResult:
-    return measure(_tasks[task], number)
+    return _tasks[task].run(number)
 
 
 class Measurer:
     """Makes trials of ``tasks``, by name, in ``jobs`` processes (None: one a core) or on the cluster ``dask``."""
 
-    def __init__(self, tasks: dict[str, TrialTask], jobs: int | None, dask: str | None) -> None:
+    def __init__(self, tasks: dict[str, TuningTask], jobs: int | None, dask: str | None) -> None:
         if dask is not None and jobs is not None:
             raise UsageError("--jobs has no effect with --dask; the cluster has its own workers")
         self.tasks, self._count, self._dask = tasks, processes(jobs), dask

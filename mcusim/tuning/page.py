@@ -35,17 +35,21 @@ _PLAIN: dict[str, Any] = {**LAYOUT, "margin": {"l": 64, "r": 14, "t": 28, "b": 4
 def tuning_page(plan: TuningPlan, tasks: Sequence[TunedTask]) -> str:
     """For each layer with a template: how the best came, what the model expected, the whole space, and why the best is
     the best. Equal records give equal text."""
+    memories = any("policy" in task.task.described for task in tasks)
+    made = "planned by its options" if memories else "compiled"
     lead = (
         f"<p>{plain(plan.machine.name)} at {plan.machine.core.clock / 1e6:g} MHz, tuner {plain(plan.tuner)}, seed"
-        f" {plan.seed}. Every trial is compiled, run on the emulated core, and compared with LiteRT byte by byte.</p>"
+        f" {plan.seed}. Every trial is {made}, run on the emulated core, and compared with LiteRT byte by byte.</p>"
     )
     parts: list[Any] = [lead, _summary(plan, tasks)]
     for task in tasks:
         parts += [f"<h2>{plain(task.name)}</h2>", _outcomes(task)]
         if task.best is not None:
+            said = task.task.to_json(task.best.config).get("options")
+            parts += [f"<p>The best: <code>{plain(said)}</code></p>"] if said else []
             parts += [SIDE_BY_SIDE, _progress(plan, task), *_expected(plan, task), "</div>"]
             parts += [_causes(plan, task), _space(plan, task)]
-    return page("Kernels tuned to a board", parts)
+    return page("A plan tuned to a board" if memories else "Kernels tuned to a board", parts)
 
 
 def _summary(plan: TuningPlan, tasks: Sequence[TunedTask]) -> str:
@@ -111,7 +115,7 @@ def _progress(plan: TuningPlan, task: TunedTask) -> PlotFigure:
     layout = {
         **_PLAIN,
         "xaxis": axis("trial"),
-        "yaxis": axis("ms", type="log", tickvals=_ticks(shown)),
+        "yaxis": axis("ms", type="log", tickvals=_ticks(shown)) if shown[0][1] > 2 * shown[-1][1] else axis("ms"),
         "showlegend": True,
     }
     return PlotFigure("<b>Best so far</b>", traces, layout, height=380)

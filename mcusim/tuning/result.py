@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
+from mcusim.files import write_whole
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
+from mcusim.plan.policy_keywords import PolicyOptions
+from mcusim.request.run_options import documented
 from mcusim.request.settings import MachineArg, ModelArg, require_type
 from mcusim.tuning.kernel_set import apply_to_set
 from mcusim.tuning.layer import Layer, layers_of
 from mcusim.tuning.page import tuning_page
+from mcusim.tuning.plan_task import best_program, plan_task, plan_tuning
 from mcusim.tuning.tables import tuning_json, tuning_text
 from mcusim.tuning.tune import Progress, TunedTask, TuningPlan, tune_tasks, tuning_plan
 
@@ -25,7 +29,7 @@ __all__ = ["TuningResult", "chosen_layers", "tune"]
 
 @dataclass(frozen=True, repr=False)
 class TuningResult:
-    """``tasks``: a layer with a template each, with all its trials and the best one."""
+    """``tasks``: a layer with a template each, or a plan, with all trials and the best one."""
 
     plan: TuningPlan
     tasks: tuple[TunedTask, ...]
@@ -50,15 +54,25 @@ class TuningResult:
         """
         return apply_to_set(self.tasks, Path(folder), self.plan.kernels, force)
 
+    def save_program(self, path: str | Path, force: bool = False) -> None:
+        """Write the program of the fastest plan. Raises UsageError where kernels were tuned or the file is there
+        without ``force``, Verdict where no trial is right."""
+        found = best_program(self.tasks)
+        if found is None:
+            raise UsageError("kernels were tuned, no plan: save_kernels writes them")
+        write_whole(Path(path), found, force)
 
+
+@documented()
 def tune(
     model: str | Path | Graph,
     machine: str | Path | Machine = "stm32f746g-disco",
     *,
     layers: Sequence[int] | None = None,
     templates: Sequence[str | Path] = (),
-    policy: str = "internal",
-    tuner: str = "model",
+    memories: bool = False,
+    policy: str | None = None,
+    tuner: str | None = None,
     trials: int = 64,
     seed: int = 0,
     kernels: str = "cmsis",
@@ -67,23 +81,34 @@ def tune(
     overrides: Mapping[str, str] | None = None,
     jobs: int | None = 1,
     progress: Progress = None,
+    **options: Unpack[PolicyOptions],
 ) -> TuningResult:
-    """Tune compiled kernels to a network's layers and a board.
+    """Tune compiled kernels to a network's layers and a board, or with ``memories`` how a policy's plan uses them.
 
     ``layers`` are numbers of operators, by default all with int8 weights; ``templates`` those to use, by default all
-    that ship; ``policy`` says in which memories operands lie; ``tuner`` is random, grid, genetic or model;
+    that ship; ``policy`` (internal; of ``memories`` tinyops) says with ``options`` in which memories operands lie;
+    ``tuner`` is model (the default), replay (that of ``memories``), genetic, random or grid;
     ``trials`` is for each layer and template; ``log`` is gone on with; ``warm`` are logs to learn from; ``jobs``
     processes, None: one a core. Raises :class:`~mcusim.errors.InputError` for what cannot be used. Not modelled: what
     :mod:`mcusim.tuning.trial` does not.
     """
+    board, graph = changed(machine, overrides), _graph(model, machine)
+    named, logs = [str(name) for name in templates], [Path(path) for path in warm]
+    if memories:
+        if layers is not None or named or logs:
+            raise UsageError("layers, templates and warm are for kernels; memories tunes a network's plan")
+        task = plan_task(graph, board, policy or "tinyops", kernels, dict(options))
+        plan = plan_tuning(task, tuner or "replay", trials, seed)
+    else:
+        chosen = chosen_layers(layers_of(graph, board, policy or "internal", **options), layers)
+        plan = tuning_plan(chosen, board, named, tuner or "model", trials, seed, kernels=kernels, warm=logs)
+    return TuningResult(plan, tuple(tune_tasks(plan, None if log is None else Path(log), jobs, None, progress)))
+
+
+def _graph(model: object, machine: object) -> Graph:
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
-    board = changed(machine, overrides)
-    graph = model if isinstance(model, Graph) else load_model(model)
-    chosen, named = chosen_layers(layers_of(graph, board, policy), layers), [str(name) for name in templates]
-    logs = [Path(path) for path in warm]
-    plan = tuning_plan(chosen, board, named, tuner, trials, seed, kernels=kernels, warm=logs)
-    return TuningResult(plan, tuple(tune_tasks(plan, None if log is None else Path(log), jobs, None, progress)))
+    return model if isinstance(model, Graph) else load_model(str(model))
 
 
 def chosen_layers(layers: Sequence[Layer], numbers: Sequence[int] | None) -> list[Layer]:

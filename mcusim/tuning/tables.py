@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcusim.text import columns, hanging
+from mcusim.tuning.log import TrialRecord
 from mcusim.tuning.space import shown
 from mcusim.tuning.tune import TunedTask, TuningPlan
 
 __all__ = ["tuning_json", "tuning_text"]
+
+WAITS = {"sdram", "qspi", "dma_wait"}
 
 
 def tuning_text(plan: TuningPlan, tasks: Sequence[TunedTask]) -> str:
@@ -23,7 +26,8 @@ def tuning_text(plan: TuningPlan, tasks: Sequence[TunedTask]) -> str:
         lines += columns(_rows(plan, task), left=1)
         best = task.best
         if best is not None:
-            lines += hanging(shown(best.config), f"  best, trial {best.trial}: ", "    ")
+            said = task.task.to_json(best.config).get("options")
+            lines += hanging(said or shown(best.config), f"  best, trial {best.trial}: ", "    ")
         else:
             lines += hanging(task.records[0].text, "  no trial is right; the first: ", "    ")
     return "\n".join(lines)
@@ -33,6 +37,8 @@ def _rows(plan: TuningPlan, task: TunedTask) -> list[list[str]]:
     base = task.default.cycles
     figures = {"default": base, "best": task.best.cycles if task.best else None}
     figures |= {f"kernels {name}": result.cycles for name, result in task.sets.items()}
+    if task.best is not None and WAITS & {*task.default.causes}:  # of a plan
+        figures["default, waits"], figures["best, waits"] = _waits(task.default), _waits(task.best)
     rows = [["", "cycles", "ms", "of the default"]]
     for name, cycles in figures.items():
         if cycles is None:
@@ -43,15 +49,21 @@ def _rows(plan: TuningPlan, task: TunedTask) -> list[list[str]]:
     return rows
 
 
+def _waits(record: TrialRecord) -> float:
+    """Cycles of a plan's trial that are for external memory and transfers."""
+    return sum(cycles for cause, cycles in record.causes.items() if cause in WAITS)
+
+
 def tuning_json(plan: TuningPlan, tasks: Sequence[TunedTask]) -> dict[str, Any]:
     """All of it; a record is as in the log."""
+    best = {task.name: task.best for task in tasks}
+    what = {task.name: task.task.to_json(b.config if (b := best[task.name]) else None) for task in tasks}
     return {
         "machine": plan.machine.name, "clock_hz": plan.machine.core.clock, "tuner": plan.tuner, "seed": plan.seed,
         "tasks": [
             {
-                "task": task.name, "template": task.template, "operators": list(task.layer.operators),
-                "places": dict(task.layer.places), "default_cycles": task.default.cycles,
-                "best": task.best.model_dump() if task.best else None,
+                "task": task.name, **what[task.name], "default_cycles": task.default.cycles,
+                "best": b.model_dump() if (b := best[task.name]) else None,
                 "sets": {name: {"cycles": r.cycles, "causes": dict(r.causes)} for name, r in task.sets.items()},
                 "records": [record.model_dump() for record in task.records],
             }

@@ -6,7 +6,6 @@ Not modelled: transfer of what was learned between the layers of one tuning (a l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -16,12 +15,11 @@ from mcusim._version import __version__
 from mcusim.errors import UnsupportedError, UsageError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.sweeps.input_hashes import description_sha256
-from mcusim.tuning.features import ConfigFeatures
 from mcusim.tuning.layer import Layer
 from mcusim.tuning.log import TrialRecord, TuningLog
-from mcusim.tuning.measuring import Measurer, TrialTask
+from mcusim.tuning.measuring import Measurer, TrialTask, TuningTask
 from mcusim.tuning.template import open_template, template_names
-from mcusim.tuning.trial import TrialResult, measure_set
+from mcusim.tuning.trial import TrialResult
 from mcusim.tuning.tuners import TUNERS
 from mcusim.tuning.warm import WarmTrial, warm_trials
 from mcusim.units import quoted
@@ -29,7 +27,7 @@ from mcusim.units import quoted
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
 
-__all__ = ["BATCH", "TunedTask", "TuningPlan", "tasks_of", "tune_tasks", "tuning_plan"]
+__all__ = ["BATCH", "TunedTask", "TuningPlan", "check_search", "tasks_of", "tune_tasks", "tuning_plan"]
 
 BATCH = 8  # proposals before a tuner hears of results
 Progress = Callable[[int, int], object] | None
@@ -37,13 +35,29 @@ Progress = Callable[[int, int], object] | None
 
 @dataclass(frozen=True)
 class TunedTask:
-    """A layer with a template: its ``records``, and what the sets' functions for it take, by set."""
+    """What was tuned, its ``records``, and what the sets' functions for it take, by set."""
 
     name: str
-    layer: Layer
-    template: str
+    task: TuningTask
     records: Sequence[TrialRecord]
     sets: Mapping[str, TrialResult]
+
+    @property
+    def kernel(self) -> TrialTask:
+        """The layer with a template that it is. Raises UsageError where a plan was tuned."""
+        if not isinstance(self.task, TrialTask):
+            raise UsageError(f"{self.name} is a plan: it has no kernel; its options are what is applied")
+        return self.task
+
+    @property
+    def layer(self) -> Layer:
+        """That the kernel is for."""
+        return self.kernel.layer
+
+    @property
+    def template(self) -> str:
+        """Of the kernel, by name or path."""
+        return self.kernel.template
 
     @property
     def default(self) -> TrialRecord:
@@ -63,7 +77,7 @@ class TuningPlan:
     besides the reference one. ``warm`` are trials of other tunings to learn from."""
 
     machine: Machine
-    tasks: Mapping[str, TrialTask]
+    tasks: Mapping[str, TuningTask]
     tuner: str = "model"
     trials: int = 64
     seed: int = 0
@@ -93,15 +107,20 @@ def tuning_plan(
     warm: Sequence[Path] = (),
 ) -> TuningPlan:
     """A plan for ``layers``; ``warm`` are logs. Raises InputError for what cannot be used."""
-    if tuner not in TUNERS:
-        raise UsageError(f"tuner = {quoted(tuner)}: there are {', '.join(TUNERS)}")
-    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
-        raise UsageError(f"trials = {str(trials)[:40]}: must be a whole number from 1 on")
+    check_search(tuner, trials)
     load_set(kernels)
     tasks = tasks_of(layers, machine, templates)
     known = [*dict.fromkeys(task.template for task in tasks.values())]
     learnt = warm_trials(warm, machine, known) if warm else ()
     return TuningPlan(machine, tasks, tuner, trials, seed, budget, kernels, learnt)
+
+
+def check_search(tuner: str, trials: int) -> None:
+    """Raise UsageError for a tuner that is none, or trials that are no number."""
+    if tuner not in TUNERS:
+        raise UsageError(f"tuner = {quoted(tuner)}: there are {', '.join(TUNERS)}")
+    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
+        raise UsageError(f"trials = {str(trials)[:40]}: must be a whole number from 1 on")
 
 
 def tasks_of(layers: Sequence[Layer], machine: Machine, templates: Sequence[str] = ()) -> dict[str, TrialTask]:
@@ -151,29 +170,23 @@ def tune_tasks(
         with Measurer(dict(plan.tasks), jobs, dask) as measurer:
             for name, task in plan.tasks.items():
                 records = _tuned(plan, name, task, written, measurer, ends, step)
-                tuned.append(TunedTask(name, task.layer, task.template, records, _sets(task, plan.kernels)))
+                tuned.append(TunedTask(name, task, records, _sets(task, plan.kernels)))
     finally:
         written.close()
     return tuned
 
 
-def _sets(task: TrialTask, kernels: str) -> dict[str, TrialResult]:
-    found = {}
-    for name in dict.fromkeys(("reference", kernels)):
-        with suppress(UnsupportedError):  # the set has no function for it
-            found[name] = measure_set(task.layer, task.machine, name)
-    return found
+def _sets(task: TuningTask, kernels: str) -> dict[str, TrialResult]:
+    return task.sets(kernels)
 
 
 def _tuned(
-    plan: TuningPlan, name: str, task: TrialTask, log: TuningLog, measurer: Measurer, ends: float,
+    plan: TuningPlan, name: str, task: TuningTask, log: TuningLog, measurer: Measurer, ends: float,
     progress: Callable[[int], object],
 ) -> list[TrialRecord]:  # fmt: skip
-    template = open_template(task.template)
-    space = template.space(task.layer.geometry)
-    features = ConfigFeatures(task.layer.geometry, task.layer.places, task.machine, template, space)
-    tuner = TUNERS[plan.tuner](features, plan.seed, name)
-    tuner.warm([trial for trial in plan.warm if trial.template == template.name])
+    features = task.features()
+    space, tuner = features.space, TUNERS[plan.tuner](features, plan.seed, name)
+    tuner.warm([trial for trial in plan.warm if trial.template == task.described.get("template")])
     known, records = log.known.get(name, []), list[TrialRecord]()
     while len(records) < plan.trials:
         if records and monotonic() >= ends and len(records) >= len(known):

@@ -2,6 +2,7 @@
 
 ``genetic`` follows the GATuner of microTVM in its idea: the fastest are crossed and changed. ``model`` follows the
 cost-model tuners: a regression over features of the loop nest (:mod:`mcusim.tuning.features`) ranks what was not tried.
+``replay`` tries what a replay expects to be fastest.
 
 Not modelled: early stopping; a tuner goes on for as many trials as it is asked for.
 """
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
 from math import e, inf, isfinite, log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -20,21 +21,31 @@ import numpy as np
 from mcusim.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from mcusim.tuning.features import ConfigFeatures
-    from mcusim.tuning.space import Config
+    from mcusim.tuning.space import Config, ConfigSpace
     from mcusim.tuning.warm import WarmTrial
 
-__all__ = ["TUNERS", "Tuner"]
+__all__ = ["TUNERS", "Tuner", "TunerFeatures"]
 
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 FOREIGN = 0.2  # weight of a sample of another layer or board
 
 
+class TunerFeatures(Protocol):
+    """What a tuner sees of what is tuned: its ``space``, the features of a configuration's number, all of one length,
+    what is expected of a configuration without a measurement (0: nothing), and how many a model may rank."""
+
+    space: ConfigSpace
+    pool: int
+
+    def of(self, number: int) -> Array: ...
+    def estimate(self, config: Config) -> float: ...
+
+
 class Tuner:
     """Proposes for the space of ``features``; ``taken`` are the numbers it has proposed, the default one first."""
 
-    def __init__(self, features: ConfigFeatures, seed: int, task: str) -> None:
+    def __init__(self, features: TunerFeatures, seed: int, task: str) -> None:
         self.features, self.space = features, features.space
         self.dice = np.random.default_rng([seed, crc32(task.encode())])
         self.taken: set[int] = set()
@@ -95,7 +106,7 @@ class RandomTuner(Tuner):
 class GridTuner(Tuner):
     """All configurations, one after another."""
 
-    def __init__(self, features: ConfigFeatures, seed: int, task: str) -> None:
+    def __init__(self, features: TunerFeatures, seed: int, task: str) -> None:
         super().__init__(features, seed, task)
         self._all = self.space.allowed()
 
@@ -150,7 +161,7 @@ class ModelTuner(Tuner):
 
     POOL, WHOLE, RELATIVES, TREES, DARING = 1500, 6000, 400, 120, 0.5
 
-    def __init__(self, features: ConfigFeatures, seed: int, task: str) -> None:
+    def __init__(self, features: TunerFeatures, seed: int, task: str) -> None:
         super().__init__(features, seed, task)
         self.regressor = _regressor()
         self._space: list[int] | None = None
@@ -179,17 +190,18 @@ class ModelTuner(Tuner):
 
     def _pool(self) -> list[int]:
         """What may be proposed: all that is left of a small space, else some of it and relatives of the fastest."""
-        if self.space.size <= self.WHOLE * 4:
+        most, whole = min(self.POOL, self.features.pool), min(self.WHOLE, 4 * self.features.pool)
+        if self.space.size <= whole * 4:
             self._space = [*self.space.allowed()] if self._space is None else self._space
-            if len(self._space) <= self.WHOLE:
+            if len(self._space) <= whole:
                 return [number for number in self._space if number not in self.taken]
         drawn: dict[int, None] = {}
         for number in self._drawn():
-            if len(drawn) >= self.POOL or number in drawn:
+            if len(drawn) >= most or number in drawn:
                 break
             drawn[number] = None
         best = self._best(8)
-        for _ in range(self.RELATIVES if best else 0):
+        for _ in range(min(self.RELATIVES, most) if best else 0):
             relative = self._changed(best[int(self.dice.integers(len(best)))], 2 / len(self.space.knobs))
             if relative is not None and relative not in self.taken:
                 drawn[relative] = None
@@ -211,6 +223,57 @@ class ModelTuner(Tuner):
         return means - self.DARING * trees.std(axis=0), means
 
 
+class ReplayTuner(Tuner):
+    """Those that the replay expects to be fastest: each value of each knob alone, the best of each together, then a few
+    knobs at a time of the best ones changed."""
+
+    STEPS, PARENTS, RATE = 12, 6, 2.0
+
+    def __init__(self, features: TunerFeatures, seed: int, task: str) -> None:
+        super().__init__(features, seed, task)
+        self._expected: dict[int, float] = {}
+
+    def _ranked(self, count: int) -> Iterator[int]:
+        if not self._expected:
+            self._alone()
+        for _ in range(self.STEPS * count):
+            best = sorted(self._expected, key=self._key)[: self.PARENTS]
+            self._look(self._changed(best[int(self.dice.integers(len(best)))], self.RATE / len(self.space.knobs)))
+        plain = self.space.number(self.space.default)
+        ratio = self.cycles.get(plain, self._expected[plain]) / self._expected[plain]
+        for number in sorted(self._expected, key=self._key):
+            if number not in self.taken and self._expected[number] < inf:
+                self.predicted[number] = self._expected[number] * ratio
+                yield number
+        yield from self._drawn()
+
+    def _key(self, number: int) -> tuple[float, int]:
+        return self._expected[number], number
+
+    def _look(self, number: int | None) -> float:
+        if number is None:
+            return inf
+        if number not in self._expected:
+            self._expected[number] = self.features.estimate(self.space.config(number))
+        return self._expected[number]
+
+    def _alone(self) -> None:
+        """Each value of each knob with the others as they are by default; then the best of each, together, and added
+        one by one."""
+        plain = dict(self.space.default)
+        took = {knob.name: {v: self._at({**plain, knob.name: v}) for v in knob.values} for knob in self.space.knobs}
+        best = {name: min(values, key=values.__getitem__) for name, values in took.items()}
+        gains = sorted(best, key=lambda name: took[name][best[name]])
+        added = plain
+        for name in gains:
+            tried = {**added, name: best[name]}
+            if self._at(tried) < self._at(added):
+                added = tried
+
+    def _at(self, config: Config) -> float:
+        return self._look(self.space.number(config)) if self.space.allows(config) else inf
+
+
 def _regressor() -> Any:
     try:
         return import_module("sklearn.ensemble").ExtraTreesRegressor
@@ -218,6 +281,6 @@ def _regressor() -> Any:
         raise UsageError("--tuner model needs scikit-learn: pip install 'mcusim[tune]'") from None
 
 
-TUNERS: Mapping[str, Callable[[ConfigFeatures, int, str], Tuner]] = {
-    "random": RandomTuner, "grid": GridTuner, "genetic": GeneticTuner, "model": ModelTuner,
+TUNERS: Mapping[str, Callable[[TunerFeatures, int, str], Tuner]] = {
+    "random": RandomTuner, "grid": GridTuner, "genetic": GeneticTuner, "model": ModelTuner, "replay": ReplayTuner,
 }  # fmt: skip

@@ -146,13 +146,14 @@ def emulated(graph: Graph, rng: Any, cut: int | None) -> tuple[Run, list[Any]]:
 
 
 def knobs(graph: Graph, rng: Any) -> dict[str, Any]:
-    """Random parts of channels and rows, and operands that are read in place."""
+    """Random parts of channels and rows, operands that are read in place, and what stays on chip."""
     numbers = [op.index for op in graph.operators]
     able = [op for op in graph.operators if channel_tileable(graph, op) is None and rng.random() < 0.5]
     parts = {op.index: int(rng.integers(1, graph.tensors[op.outputs[0]].shape[-1] + 1)) for op in able}
     rows = {int(rng.choice(numbers)): int(rng.integers(1, 9)) for _ in range(int(rng.integers(0, 3)))}
     kept = [f"{rng.choice(numbers)}:{rng.choice(OVERLAYS)}" for _ in range(int(rng.integers(0, 3)))]
-    return {"channel_tiles": parts, "row_tiles": rows, "uncopied": ",".join(kept) or None}
+    on_chip = int(rng.choice((0, 0, 700, 2000, 5000))) or None
+    return {"channel_tiles": parts, "row_tiles": rows, "uncopied": ",".join(kept) or None, "on_chip": on_chip}
 
 
 SEEDS = [(seed, "uint8" if seed % 4 == 3 else "int8") for seed in range(24)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +13,7 @@ from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import MachineKeys, Written
 from mcusim.commands.shared.output import check_apart, check_outputs, write_bytes
+from mcusim.commands.shared.policy_help import GivenOptions
 from mcusim.commands.shared.progress import bar_with_eta, spinner
 from mcusim.errors import UsageError
 
@@ -33,8 +34,17 @@ Template = Annotated[
 Layers = Annotated[
     str | None, typer.Option("--layers", metavar="LIST", help="Only these of the network's operators: 0,2,4.")
 ]
-Policy = Annotated[str, typer.Option("--policy", "-p", help="Whose plan says in which memory operands lie.")]
-Tuner = Annotated[str, typer.Option("--tuner", help="model (of the cycles), genetic, random or grid.")]
+Memories = Annotated[
+    bool, typer.Option("--memories", help="Tune how a policy's plan uses the memories, instead of kernels.")
+]
+Policy = Annotated[
+    str | None,
+    typer.Option("--policy", "-p", help="Whose plan says where operands lie: internal; of --memories tinyops."),
+]
+Tuner = Annotated[
+    str | None,
+    typer.Option("--tuner", help="model (of the cycles), replay (default of --memories), genetic, random or grid."),
+]
 Trials = Annotated[int, typer.Option("--trials", metavar="N", min=1, max=1_000_000, help="Trials for each layer.")]
 Budget = Annotated[
     str | None, typer.Option("--budget", metavar="TIME", help='No batch is begun after this time: "10 min".')
@@ -49,11 +59,13 @@ Log = Annotated[
 ]
 Apply = Annotated[
     Path | None,
-    typer.Option("--apply", metavar="DIR", help="Write the fastest as a kernel set, for run --kernels DIR."),
+    typer.Option(
+        "--apply", metavar="PATH", help="Write the fastest: a kernel set, for run --kernels; of --memories a program."
+    ),
 ]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Plots of the tuning in one file.")]
 Kernels = Annotated[
-    str, typer.Option("--kernels", metavar="SET", help="The set to compare with, and of what was not tuned.")
+    str, typer.Option("--kernels", metavar="SET", help="Compared with, and of what is not tuned; --memories runs it.")
 ]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core.")
@@ -67,30 +79,49 @@ Dask = Annotated[
 class TunerOptions:
     """How configurations are searched."""
 
-    tuner: Tuner = "model"
+    tuner: Tuner = None
     trials: Trials = 64
     budget: Budget = None
     seed: Seed = 0
     kernels: Kernels = "cmsis"
     warm: Warm = None
 
-    def plan(self, layers: Sequence[Layer], machine: MachineDescription, templates: Sequence[str]) -> TuningPlan:
-        """The tuning of ``layers``."""
+    def plan(self, what: str, machine: MachineDescription, subject: TunedOptions) -> TuningPlan:
+        """The tuning that is asked for."""
         from mcusim.tuning.tune import tuning_plan
 
+        if subject.memories:
+            return self.of_memories(what, machine, subject)
+        layers, known = _layers(what, machine, subject)
+        templates = [*known, *(subject.template or ())]
         seconds = _seconds(self.budget) if self.budget is not None else None
-        how = self.tuner, self.trials, self.seed, seconds, self.kernels, self.warm or ()
+        how = self.tuner or "model", self.trials, self.seed, seconds, self.kernels, self.warm or ()
         return tuning_plan(layers, machine, templates, *how)
+
+    def of_memories(self, model: str, machine: MachineDescription, subject: TunedOptions) -> TuningPlan:
+        """The tuning of a network's plan. Raises UsageError for options of kernels."""
+        from mcusim.model import load_model
+        from mcusim.tuning.plan_task import plan_task, plan_tuning
+
+        given = {"--shape": subject.shape, "--template": subject.template, "--layers": subject.layers}
+        wrong = next((name for name, value in {**given, "--warm": self.warm}.items() if value is not None), None)
+        if wrong is not None:
+            raise UsageError(f"{wrong} is for kernels; --memories tunes a network's plan")
+        seconds = _seconds(self.budget) if self.budget is not None else None
+        task = plan_task(load_model(model), machine, subject.policy or "tinyops", self.kernels, subject.given)
+        return plan_tuning(task, self.tuner or "replay", self.trials, self.seed, seconds)
 
 
 @dataclass(frozen=True)
 class TunedOptions:
     """What is tuned."""
 
+    memories: Memories = False
     shape: Shape = None
     template: Template = None
     layers: Layers = None
-    policy: Policy = "internal"
+    policy: Policy = None
+    given: GivenOptions = field(default_factory=GivenOptions)
 
 
 @dataclass(frozen=True)
@@ -103,13 +134,14 @@ class TrialOptions:
     jobs: Jobs = None
     dask: Dask = None
 
-    def check(self, inputs: Sequence[str], written: Written) -> None:
+    def check(self, inputs: Sequence[str], written: Written, program: bool) -> None:
         """Refuse before the work what could not be written after it."""
         if self.log is not None:
             check_apart(self.log, inputs)
-        if self.html is not None:
-            check_outputs([self.html], written.json, [*inputs, self.log], written.force)
-        if self.apply is not None:
+        files = [path for path in (self.html, self.apply if program else None) if path is not None]
+        if files:
+            check_outputs(files, written.json, [*inputs, self.log], written.force)
+        if self.apply is not None and not program:
             from mcusim.tuning.kernel_set import check_set_folder
 
             check_set_folder(self.apply, written.force)
@@ -123,7 +155,11 @@ class TrialOptions:
         if self.apply is None:
             return
         from mcusim.tuning.kernel_set import apply_to_set
+        from mcusim.tuning.plan_task import best_program
 
+        if (program := best_program(tuned)) is not None:
+            write_bytes(self.apply, program, force)
+            return
         with spinner("building the set"):
             apply_to_set(tuned, self.apply, plan.kernels, force)
 
@@ -145,23 +181,24 @@ def tune(
     compiler flags. A trial is compiled, run and compared with LiteRT byte by byte; its
     cycles have causes. The same seed gives the same trials with any number of processes,
     and --log goes on where a killed tuning ended. Exit status 1: no right kernel.
+    With --memories the options of a policy are tuned: buffers, tiles, what is copied.
 
     \b
     Examples:
       mcusim tune cifar10-arm --machine nucleo-f746zg --layers 2 --trials 32
       mcusim tune cifar10-arm --trials 200 --log cifar10.jsonl
       mcusim tune conv2d-direct --shape in=16x16x32,kernel=5x5,out=32
+      mcusim tune proxyless-w0.25-r160 -m stm32f469i-disco --memories --trials 16
     """
     output = written.to(what, machine, work.log)
     from mcusim.api.simulate import changed
     from mcusim.tuning.tables import tuning_json, tuning_text
     from mcusim.tuning.tune import tune_tasks
 
-    work.check([what, machine], written)
+    work.check([what, machine], written, subject.memories)
     board = changed(machine, keys.overrides)
     with spinner("reading the layers"):
-        own, known = _layers(what, board, subject)
-        plan = search.plan(own, board, [*known, *(subject.template or ())])
+        plan = search.plan(what, board, subject)
     with bar_with_eta("tuning", "trials") as step:
         tuned = tune_tasks(plan, work.log, work.jobs, work.dask, step)
     output.emit(lambda: tuning_text(plan, tuned), lambda: tuning_json(plan, tuned))
@@ -186,15 +223,15 @@ def _layers(what: str, machine: MachineDescription, subject: TunedOptions) -> tu
     from mcusim.tuning.shape_text import parse_shape
     from mcusim.tuning.template import open_template, template_names
 
-    shape, chosen, policy = subject.shape, subject.layers, subject.policy
+    shape, chosen, policy = subject.shape, subject.layers, subject.policy or "internal"
     if what in template_names() or (Path(what) / "template.toml").is_file():
         if shape is None or chosen is not None:
             raise UsageError(f"{what} is a template: its layer is said by --shape; --layers is for networks")
         graph = graph_of_shape(open_template(what).operator, *parse_shape(shape))
-        return layers_of(graph, machine, policy), [what]
+        return layers_of(graph, machine, policy, **subject.given), [what]
     if shape is not None:
         raise UsageError(f"--shape is for a template; {what} is a network, whose layers have shapes")
-    found = layers_of(load_model(what), machine, policy)
+    found = layers_of(load_model(what), machine, policy, **subject.given)
     if chosen is None:
         return found, []
     numbers = [part.strip() for part in chosen.split(",")]

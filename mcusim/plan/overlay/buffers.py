@@ -8,7 +8,7 @@ The firmware of 2023 divides the SRAM otherwise: :mod:`mcusim.plan.overlay.one_f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from mcusim.errors import DoesNotFit, UsageError
@@ -183,11 +183,11 @@ def sizes_at(need: MemoryNeeds, found: Sequence[CopyPlan], factor: int, with_fil
 
 
 def tiled_operators(
-    graph: Graph, need: MemoryNeeds, found: Sequence[CopyPlan], sizes: OverlaySizes, least: Mapping[int, int]
+    graph: Graph, need: MemoryNeeds, found: Sequence[CopyPlan], sizes: OverlaySizes, rows: tuple[tuple[int, int], ...]
 ) -> list[TiledOperator]:
     """Every operator with its tiles: the smallest factor whose largest tile fits the tile buffer, not below the one in
-    ``least`` for the model's operator."""
-    made = []
+    ``rows`` for the model's operator."""
+    made, least = [], dict(rows)
     for op, stored, g, c in zip(graph.operators, model_operators(graph), need.geometries, found, strict=True):
         tiles = _tiles(g, c, sizes.tile, least.get(stored, 2)) if c.row else (whole(g),)
         kept = c if c.filter <= sizes.second else CopyPlan(c.row, c.second_row, 0, c.bias, c.quant)

@@ -30,6 +30,7 @@ from mcusim.plan.options import (
 from mcusim.plan.overlay.buffers import CopyPlan, OverlaySizes, choose_sizes, copies, tiled_operators, transfers
 from mcusim.plan.overlay.early_tiles import EarlyTilePipeline
 from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
+from mcusim.plan.overlay.on_chip import choose_on_chip
 from mcusim.plan.overlay.one_filter_buffer import choose_one_filter_buffer
 from mcusim.plan.overlay.pipeline import TaskPipeline
 from mcusim.plan.placement import ALIGN, MemoryNeeds, Placement, memory_needs, place
@@ -60,14 +61,20 @@ ROW_TILES = counts(
 UNCOPIED = some_by_operator(
     "uncopied", OVERLAYS, help="With {takers}: what some operators read in place, of what is copied: 8:input,75:filter."
 )
-OPTIONS = (SRAM_BUDGET, OVERLAY, BUFFERING, VARIANT, CHANNEL_TILES, TILE_BUFFER, ROW_TILES, UNCOPIED)
+ON_CHIP = size(
+    "on_chip",
+    help="With {takers}: on-chip RAM kept for the kernels' call structures, then the smallest activations, which are"
+    " not copied.",
+)
+OPTIONS = (SRAM_BUDGET, OVERLAY, BUFFERING, VARIANT, CHANNEL_TILES, TILE_BUFFER, ROW_TILES, UNCOPIED, ON_CHIP)
 
 
 class TinyopsOptions(TypedDict, total=False):
     """``sram_budget``: the most on-chip RAM, in bytes or as a text (``"9 KiB"``). ``overlay``: what is copied, some of
     :data:`OVERLAYS`. ``buffering``: of :data:`BUFFERS`. ``variant``: ``2022`` or ``2023``. By number of the model's
     operators, as ``{75: 14}`` or ``"75:14,73:2"``: ``channel_tiles`` and ``row_tiles``, parts of the output's channels
-    and rows; ``uncopied`` (``"8:input"``), what is read in place. ``tile_buffer``: the most of a buffer for tiles."""
+    and rows; ``uncopied`` (``"8:input"``), what is read in place. ``tile_buffer``: the most of a buffer for tiles;
+    ``on_chip``: RAM for call structures and small activations."""
 
     sram_budget: int | str | None
     overlay: Iterable[str] | None
@@ -77,6 +84,7 @@ class TinyopsOptions(TypedDict, total=False):
     tile_buffer: int | str | None
     row_tiles: str | Mapping[int, int] | None
     uncopied: str | None
+    on_chip: int | str | None
 
 
 @register("tinyops", "data in SDRAM, tiles of it copied into SRAM by DMA", options=OPTIONS, order=3)
@@ -102,20 +110,21 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     home, dma = sdram(machine, "tinyops"), controller(machine)
     weights, pool = options[WEIGHTS] or home, sram_pool(machine, options[SRAM_BUDGET])
     _check_reach(machine, home, weights)
-    found = _copies(graph, need, options)
+    stays = choose_on_chip(need, options[ON_CHIP] or 0)
+    found = _copies(graph, need, options, stays.tensors)
     padded = _padding(machine)
-    chosen = _sizes(need, found, pool, padded, options)
-    placed = place(graph, need, layout, region_pool(machine, home), region_pool(machine, weights), scratch=False)
+    chosen = _sizes(need, found, stays.rest_of(pool), padded, options)
+    others, homes = stays.others(graph, need, options), (region_pool(machine, home), region_pool(machine, weights))
+    placed = place(graph, others, layout, *homes, scratch=False)
+    stays.place(graph, need, layout, pool, placed)
     buffers = _allocate(chosen, layout, pool, padded)
     _place_scratch(need, chosen, buffers, placed)
-    rows = options[ROW_TILES]
-    work = tiled_operators(graph, need, found, chosen, dict(rows))
+    work = tiled_operators(graph, need, found, chosen, options[ROW_TILES])
     emitter = Emitter(machine, dma, chosen.scratch_buffer if chosen.one_filter_buffer else None)
     emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
     overlay = chosen.total(padded) - _scratch_bytes(need, chosen, padded)
-    recorded = _chosen(options, weights, chosen)
-    recorded |= {"in_place": False} if need.in_flash else {}
+    recorded = _chosen(options, weights, chosen) | ({"in_place": False} if need.in_flash else {})
     header = make_header(graph, "tinyops", kernels, need, layout, placed, recorded, overlay)
     pipeline = EarlyTilePipeline if chosen.one_filter_buffer else TaskPipeline
     return Program(header, tuple(pipeline(graph, emitter, placed, buffers, work, chosen.buffers_per_kind).run().tasks))
@@ -131,19 +140,24 @@ def _compiled(options: PlanOptions) -> PlanOptions:
         raise UsageError(f"--in-place has no effect with --policy tinyops and --runtime {name}: tiles overlap")
     if options[VARIANT] == "2023":
         raise UsageError(f"--variant 2023, whose tensors live longer, is for an interpreter, not for --runtime {name}")
+    if options[ON_CHIP] is not None:
+        raise UsageError(f"--on-chip divides an interpreter's arena; --runtime {name} has one array")
     return options.having(IN_PLACE, False)
 
 
-def _copies(graph: Graph, need: MemoryNeeds, options: PlanOptions) -> list[CopyPlan]:
-    """What of each operator is copied. Raises UsageError for options of operators that the model has not."""
+def _copies(graph: Graph, need: MemoryNeeds, options: PlanOptions, stay: frozenset[int]) -> list[CopyPlan]:
+    """What of each operator is copied; no input of one that reads any that ``stay``.
+
+    Raises UsageError for options of operators that the model has not.
+    """
     stored, rows, some = model_operators(graph), options[ROW_TILES], options[UNCOPIED]
-    kept = dict(some)
+    kept, none, inputs = dict(some), frozenset[str](), frozenset({"input"})
     named = [(ROW_TILES.flag, n) for n, _ in rows] + [(UNCOPIED.flag, n) for n in kept]
     for flag, number in named:
         if number > max(stored):
             raise UsageError(f"--{flag}: there is no operator {number}; the last is {max(stored)}")
     return [
-        copies(graph, op, g, options[OVERLAY] - kept.get(number, frozenset()))
+        copies(graph, op, g, options[OVERLAY] - kept.get(number, none) - (inputs if stay & {*op.inputs} else none))
         for op, number, g in zip(graph.operators, stored, need.geometries, strict=True)
     ]
 
