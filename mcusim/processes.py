@@ -18,7 +18,7 @@ from typing import Any
 
 from mcusim.errors import UsageError
 
-__all__ = ["MOST_PROCESSES", "cores", "deaf", "pool", "processes"]
+__all__ = ["MOST_PROCESSES", "TooLongError", "cores", "cpu_limited", "deaf", "pool", "processes"]
 
 MOST_PROCESSES = 32  # each of them holds an emulator
 
@@ -93,3 +93,28 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+class TooLongError(BaseException):
+    """No error of the code's own, which it might handle."""
+
+
+@contextmanager
+def cpu_limited(seconds: float) -> Iterator[None]:
+    """Raise TooLongError where a user's code does not end within ``seconds`` of the processor; only in a main thread,
+    as workers and commands are."""
+
+    def late(*_: object) -> None:
+        raise TooLongError
+
+    try:
+        before = signal.signal(signal.SIGVTALRM, late)
+    except ValueError:
+        yield
+        return
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

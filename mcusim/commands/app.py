@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from mcusim.commands.firmware import emulate, kernels, session, tune
-from mcusim.commands.models import export, generate, inspect, memory, reorder
+from mcusim.commands.models import export, generate, inspect, memory, nas, reorder
 from mcusim.commands.shared.defaults import defaults
 from mcusim.commands.shared.output import discard_output, fail
 from mcusim.commands.shared.policy_help import PolicyHelp
@@ -98,6 +98,8 @@ _COMMANDS: dict[str, list[tuple[str, Callable[..., int], str]]] = {
         ("export", export.export, "Write a network as a .tflite."),
         ("memory", memory.memory, "When tensors are alive, and where allocators put them."),
         ("reorder", reorder.reorder, "The order of operators that needs least memory."),
+        ("nas search", nas.search, "The best network of a search space for a board."),
+        ("nas stats", nas.stats, "Which search space is the best for a board (TinyNAS)."),
         ("machines", inspect.machines, "The boards, every figure with its basis and source."),
     ],
     "Compiled code": [

@@ -6,9 +6,7 @@ of these kernels do not depend on the data), interrupts, a bus that others use.
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
@@ -19,6 +17,7 @@ from mcusim.errors import InputError, UsageError
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.compile import FLAGS
 from mcusim.kernels.kernel_set import load_set
+from mcusim.processes import TooLongError, cpu_limited
 from mcusim.sessions.compile_module import CompileError
 from mcusim.sessions.session import DeviceSession, SessionFault
 from mcusim.tuning.space import Config, ConfigSpace
@@ -100,14 +99,14 @@ def run_trial(
     began = perf_counter()
     try:
         g = layer.geometry
-        with _limited():
+        with cpu_limited(PYTHON_SECONDS):
             source = template.source(g, space, config)
         places = _regions(machine, template.places(config))
         device = _LayerDevice(layer, machine, places, template.scratch_bytes(g, space, config))
         flags = f"{_KERNEL_FLAGS} {template.all_flags(config)}"
         device.session.load(source, layer.places["code"], include=template.include, flags=flags)
         return device.judged(device.run(template.symbol), perf_counter() - began)
-    except _TooLongError:
+    except TooLongError:
         return TrialResult("timeout", text=f"its Python did not end within {PYTHON_SECONDS} s of the processor")
     except CompileError as error:
         outcome: Outcome = "timeout" if error.timed_out else "compile_error"
@@ -147,27 +146,3 @@ def _regions(machine: Machine, places: Mapping[str, str]) -> dict[str, str]:
             raise UsageError(f"no room for the {operand} in {kind}: {machine.name} has none")
         found[operand] = max(able, key=lambda region: region.size).name
     return found
-
-
-class _TooLongError(BaseException):
-    """No error of the template's own, which it might handle."""
-
-
-@contextmanager
-def _limited() -> Iterator[None]:
-    """Raise where a template's Python does not end; only in a main thread, as workers and commands are."""
-
-    def late(*_: object) -> None:
-        raise _TooLongError
-
-    try:
-        before = signal.signal(signal.SIGVTALRM, late)
-    except ValueError:
-        yield
-        return
-    signal.setitimer(signal.ITIMER_VIRTUAL, PYTHON_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)

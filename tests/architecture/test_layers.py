@@ -15,7 +15,7 @@ ORDER = """
     errors units text files validation_errors display processes _version | native | machine | model | memory | cpu
     | kernels | runtime
     | program | plan | codegen | engine | request | results | report | verification | api | evidence | sweeps
-    | labs sessions | tuning | presentation | commands __main__
+    | labs sessions nas_search | tuning | presentation | commands __main__
 """
 FLOORS = {name: floor for floor, names in enumerate(ORDER.split("|")) for name in names.split()}
 HEAVY = ("numpy", "numba", "simpy", "tflite", "plotly", "unicorn")

@@ -49,15 +49,17 @@ def scale_channels(channels: int, factor: Fraction, rounding: str) -> int:
 class GraphBuilder:
     """Appends operators one after another; ``current`` is the tensor the next one reads."""
 
-    def __init__(self, name: ZooName) -> None:
-        self.name, self.architecture = str(name), name.architecture
-        self.width, self.activation = name.width, name.architecture.activation
+    def __init__(
+        self, name: str, architecture: Architecture, width: Fraction = Fraction(1), resolution: int | None = None
+    ) -> None:
+        self.name, self.architecture = name, architecture
+        self.width, self.activation = width, architecture.activation
         self.tensors: list[Tensor] = []
         self.operators: list[Operator] = []
         self.saved: dict[str, int] = {}
         self.unscaled = 0  # channels of the last convolution or block at width 1
         h, w, c = self.architecture.input
-        self.current = self._tensor("input", (1, h or name.resolution or 0, w or name.resolution or 0, c))
+        self.current = self._tensor("input", (1, h or resolution or 0, w or resolution or 0, c))
 
     def build(self) -> None:
         for position, layer in enumerate(self.architecture.layers):
@@ -181,26 +183,26 @@ class GraphBuilder:
         channels = sum(self.tensors[p].shape[3] for p in parts)
         self._operator("CONCATENATION", parts, (*self.shape[:3], channels), axis=3, activation="NONE")
 
+    @property
+    def graph(self) -> Graph:
+        """What was built, with filters, without scales and with biases of zero."""
+        return Graph(
+            name=self.name, tensors=tuple(self.tensors), operators=tuple(self.operators), inputs=(0,),
+            outputs=(self.current,), sha256=definition_sha256(self.name, self.architecture), random_weights=True,
+        )  # fmt: skip
+
 
 def _window_options(stride: int) -> dict[str, Any]:
     return {"padding": "SAME", "stride_h": stride, "stride_w": stride, "dilation_h": 1, "dilation_w": 1}
 
 
-def definition_sha256(name: ZooName, architecture: Architecture) -> str:
+def definition_sha256(name: ZooName | str, architecture: Architecture) -> str:
     """sha256 of what the network is built from: its canonical name and its architecture table."""
     return hashlib.sha256(f"mcusim-zoo-1 {name} {architecture!r}".encode()).hexdigest()
 
 
 def build_layers(name: ZooName) -> Graph:
     """The network's operators with filters, without scales and with biases of zero."""
-    builder = GraphBuilder(name)
+    builder = GraphBuilder(str(name), name.architecture, name.width, name.resolution)
     builder.build()
-    return Graph(
-        name=str(name),
-        tensors=tuple(builder.tensors),
-        operators=tuple(builder.operators),
-        inputs=(0,),
-        outputs=(builder.current,),
-        sha256=definition_sha256(name, builder.architecture),
-        random_weights=True,
-    )
+    return builder.graph

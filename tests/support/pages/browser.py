@@ -85,7 +85,7 @@ def opened(browser: Any, html: str, folder: Path, width: int = 1280, scheme: str
     with _page(browser, html, folder, width, scheme) as found:
         plots = found.page.locator(".plot")
         for i in range(plots.count()):
-            plots.nth(i).locator(".bars path, .scatterlayer path").first.wait_for(state="attached")
+            plots.nth(i).locator(".bars path, .scatterlayer path, .heatmaplayer image").first.wait_for(state="attached")
         yield found
 
 

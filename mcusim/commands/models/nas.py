@@ -1,0 +1,262 @@
+"""``mcusim nas``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mcusim.commands.shared import options
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import MachineKeys, Written
+from mcusim.commands.shared.output import check_apart, check_outputs, write_bytes
+from mcusim.commands.shared.progress import bar_with_eta
+from mcusim.errors import UsageError
+from mcusim.units import parse_size, quoted
+
+if TYPE_CHECKING:
+    from mcusim.machine.description import Machine
+    from mcusim.nas_search.search import NasSearch
+    from mcusim.nas_search.space import NasSpace
+
+Runtime = Annotated[str, typer.Option("--runtime", metavar="NAME", help="What executes the networks, as in `run`.")]
+Ram = Annotated[str | None, typer.Option("--ram", metavar="SIZE", help="RAM to fit. Default: the board's.")]
+Flash = Annotated[str | None, typer.Option("--flash", metavar="SIZE", help="Flash to fit. Default: the board's.")]
+Widths = Annotated[
+    str | None, typer.Option("--widths", metavar="LIST", help="Multiples of channels: 0.3,0.5. Default: 0.2 to 1.")
+]
+Resolutions = Annotated[
+    str | None, typer.Option("--resolutions", metavar="LIST", help="Of the input: 96,144. Default: 48 to 224.")
+]
+Classes = Annotated[int, typer.Option("--classes", metavar="N", min=1, max=100_000, help="Outputs of a network.")]
+Networks = Annotated[int, typer.Option("--networks", metavar="N", min=1, max=1_000_000, help="Drawn of each space.")]
+Share = Annotated[
+    float,
+    typer.Option("--min-fitting", metavar="SHARE", min=0.0, max=1.0, help="Least share that fits, of the best space."),
+]
+InPlace = Annotated[
+    bool, typer.Option("--in-place/--not-in-place", help="Compiled depthwise convolutions write over their input.")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Another seed, other networks.")]
+Log = Annotated[Path | None, typer.Option("--log", metavar="FILE", help="A line for each space, not computed again.")]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Distributions and the map, in one file.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Default: one a core.")]
+Dask = Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask cluster's scheduler.")]
+
+
+@dataclass(frozen=True)
+class SpaceOptions:
+    """Which spaces, and what networks have to fit."""
+
+    runtime: Runtime = "tinyengine"
+    ram: Ram = None
+    flash: Flash = None
+    widths: Widths = None
+    resolutions: Resolutions = None
+    classes: Classes = 100
+    networks: Networks = 1000
+    min_fitting: Share = 0.5
+    in_place: InPlace = True
+
+    @property
+    def spaces(self) -> list[NasSpace]:
+        """Raises UsageError for a list that is none."""
+        from mcusim.nas_search.space import RESOLUTIONS, WIDTHS, all_spaces
+
+        widths = [_number("widths", text) for text in self.widths.split(",")] if self.widths else WIDTHS
+        sides = [_number("resolutions", text) for text in self.resolutions.split(",")] if self.resolutions else None
+        wrong = next((w for w in widths if not Fraction(1, 20) <= w <= 2), None)
+        if wrong is not None:
+            raise UsageError(f"--widths: {float(wrong):g} is no width; there are 0.05 to 2")
+        wrong = next((s for s in sides or () if s.denominator > 1 or not 32 <= s <= 512), None)
+        if wrong is not None:
+            raise UsageError(f"--resolutions: {float(wrong):g} is no resolution; there are 32 to 512")
+        whole = RESOLUTIONS if sides is None else [int(side) for side in sides]
+        return all_spaces([*dict.fromkeys(widths)], [*dict.fromkeys(whole)], self.classes)
+
+    def limits(self) -> dict[str, Any]:
+        """Bytes that were given."""
+        given = {"ram": self.ram, "flash": self.flash}
+        return {name: None if text is None else _size(name, text) for name, text in given.items()}
+
+
+@dataclass(frozen=True)
+class StatsWork:
+    """Where statistics are computed and written down."""
+
+    seed: Seed = 0
+    log: Log = None
+    html: Html = None
+    jobs: Jobs = None
+    dask: Dask = None
+
+    def check(self, inputs: Sequence[str], written: Written) -> None:
+        """Refuse before the work what could not be written after it."""
+        if self.log is not None:
+            check_apart(self.log, inputs)
+        if self.html is not None:
+            check_outputs([self.html], written.json, [*inputs, self.log], written.force)
+
+
+@grouped
+def stats(
+    machine: options.Machine = "stm32f746g-disco",
+    *,
+    subject: SpaceOptions,
+    work: StatsWork,
+    keys: MachineKeys,
+    written: Written,
+) -> int:
+    """Which MobileNet-like search space is the best for a board: TinyNAS's statistics.
+
+    Networks are drawn at random from each space (a width and a resolution), planned by the
+    runtime's own rules, and those that fit counted: the best space is that whose networks
+    compute most on average, nothing is trained. FLOPs are multiply-accumulates. Exit
+    status 1: no space has enough networks that fit.
+
+    \b
+    Examples:
+      mcusim nas stats --machine stm32f746g-disco
+      mcusim nas stats -m nucleo-f411re --widths 0.2,0.3,0.4 --networks 300
+      mcusim nas stats --runtime tflm --ram "256 KiB" --html spaces.html
+    """
+    output = written.to(machine, work.log)
+    from mcusim.api.simulate import changed
+    from mcusim.nas_search.page import stats_page
+    from mcusim.nas_search.stats import NasRules, best_spaces, nas_stats
+    from mcusim.nas_search.tables import stats_json, stats_text
+    from mcusim.runtime.runtime import find_runtime
+
+    work.check([machine], written)
+    find_runtime(subject.runtime)
+    board, spaces, share = changed(machine, keys.overrides), subject.spaces, subject.min_fitting
+    rules = NasRules.of(
+        board, subject.runtime, **subject.limits(), networks=subject.networks, seed=work.seed, in_place=subject.in_place
+    )
+    with bar_with_eta("statistics", "spaces") as step:
+        found = nas_stats(spaces, rules, work.log, work.jobs, work.dask, step)
+    if work.html is not None:
+        write_bytes(work.html, stats_page(rules, found, share).encode(), written.force)
+    output.emit(lambda: stats_text(rules, found, share), lambda: stats_json(rules, found, share))
+    return 0 if best_spaces(found, share)[0].share >= max(share, 1 / rules.networks) else 1
+
+
+Space = Annotated[str, typer.Argument(metavar="SPACE", help="A width and a resolution: w0.5-r144.")]
+ScorerText = Annotated[
+    str, typer.Option("--scorer", metavar="WHAT", help="macs (default), TABLE.csv, or FILE.py:FUNCTION.")
+]
+Outputs = Annotated[
+    list[Path] | None, typer.Option("-o", "--output", metavar="FILE", help="The best as .json or .tflite; repeatable.")
+]
+Generations = Annotated[int, typer.Option("--generations", metavar="N", min=0, max=10_000, help="Of the evolution.")]
+
+
+Scores = Annotated[Path | None, typer.Option("--log", metavar="FILE", help="Scores, not asked for again.")]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What networks have to fit, what they are worth, how they are searched."""
+
+    runtime: Runtime = "tinyengine"
+    ram: Ram = None
+    flash: Flash = None
+    classes: Classes = 100
+    in_place: InPlace = True
+    scorer: ScorerText = "macs"
+    generations: Generations = 30
+    seed: Seed = 0
+    log: Scores = None
+    out: Outputs = None
+
+    @property
+    def files(self) -> list[Path]:
+        """For the best network. Raises UsageError for one of another kind."""
+        files = self.out or []
+        wrong = next((path for path in files if path.suffix not in (".json", ".tflite")), None)
+        if wrong is not None:
+            raise UsageError(f"{wrong}: a network is written as .json or .tflite")
+        return files
+
+    def search(self, space: str, machine: Machine) -> NasSearch:
+        """Raises UsageError for what cannot be meant."""
+        from mcusim.nas_search.evolution import EvolutionSettings
+        from mcusim.nas_search.search import NasSearch
+        from mcusim.nas_search.stats import NasRules
+
+        given = (("ram", self.ram), ("flash", self.flash))
+        limits = {name: None if text is None else _size(name, text) for name, text in given}
+        rules = NasRules.of(machine, self.runtime, **limits, seed=self.seed, in_place=self.in_place)
+        settings = EvolutionSettings(generations=self.generations)
+        return NasSearch(_space(space, self.classes), rules, self.scorer, settings)
+
+
+@grouped
+def search(
+    space: Space,
+    machine: options.Machine = "stm32f746g-disco",
+    *,
+    asked: SearchOptions,
+    keys: MachineKeys,
+    written: Written,
+) -> int:
+    """The best network of a search space for a board, by evolution: TinyNAS's second step.
+
+    A hundred networks that fit, then 50 crossovers and 50 mutations of the best 20 in each
+    generation; only networks that fit live. A scorer says what a network is worth: its
+    multiply-accumulates, a table of macs and score, or a Python function, which gets the
+    network as a dictionary. Weights of a .tflite are random. Exit status 1: too few fit.
+
+    \b
+    Examples:
+      mcusim nas search w0.5-r144 -o net.json -o net.tflite
+      mcusim nas search w0.4-r128 --scorer accuracy.csv --log search.jsonl
+      mcusim nas search w0.3-r96 -m nucleo-f746zg --scorer mine.py:accuracy
+    """
+    output = written.to(machine, asked.log)
+    from mcusim.api.simulate import changed
+    from mcusim.nas_search.scorers import scorer_of
+    from mcusim.nas_search.search import network_file, search_json, search_text
+
+    files = asked.files
+    check_outputs(files, written.json, [machine, asked.log], written.force)
+    wanted, score = asked.search(space, changed(machine, keys.overrides)), scorer_of(asked.scorer)
+    with bar_with_eta("evolution", "generations") as step:
+        found = wanted.run(score, asked.log, step)
+    for path in files:
+        write_bytes(path, network_file(found.population[0], path.suffix), written.force)
+    output.emit(lambda: search_text(wanted, found), lambda: search_json(wanted, found))
+    return 0
+
+
+def _number(name: str, text: str) -> Fraction:
+    try:
+        if len(text) < 20:
+            return Fraction(text.strip())
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise UsageError(f"--{name}: {quoted(text[:40])} is no number")
+
+
+def _space(text: str, classes: int) -> NasSpace:
+    """From ``w0.5-r144``. Raises UsageError."""
+    from mcusim.nas_search.space import NasSpace
+
+    width, sign, side = text.removeprefix("w").partition("-r")
+    if not text.startswith("w") or not sign or not side.isdecimal() or len(side) > 4:
+        raise UsageError(f"{quoted(text[:40])} is no search space; an example: w0.5-r144")
+    found = NasSpace(_number("space", width), int(side), classes)
+    if not Fraction(1, 20) <= found.width <= 2 or not 32 <= found.resolution <= 512:
+        raise UsageError(f"{found}: widths are 0.05 to 2, resolutions 32 to 512")
+    return found
+
+
+def _size(name: str, text: str) -> int:
+    found = parse_size(text)
+    if found < 1:
+        raise UsageError(f"--{name} {text[:40]}: must be at least 1 B")
+    return found

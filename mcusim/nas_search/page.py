@@ -1,0 +1,91 @@
+"""The page of ``mcusim nas stats``: distributions of the best spaces, and the best space by RAM and flash.
+
+Not modelled: boards between the cells of the map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mcusim.nas_search.stats import GRID, QUANTILES, NasRules, SpaceStats, best_spaces
+from mcusim.report.html.page import PlotFigure, page, plain, table
+from mcusim.report.html.style import LAYOUT, PART_COLOURS, axis
+
+__all__ = ["stats_page"]
+
+DRAWN = 10  # spaces with a line
+_PLAIN: dict[str, Any] = {**LAYOUT, "margin": {"l": 64, "r": 14, "t": 28, "b": 44}}
+
+
+def stats_page(rules: NasRules, stats: Sequence[SpaceStats], share: float) -> str:
+    """Equal statistics give equal text."""
+    ranked = best_spaces(stats, share)
+    lead = (
+        f"<p>{plain(rules.machine)}, runtime {plain(rules.runtime)}: {rules.ram:,} B of RAM, {rules.flash:,} B of"
+        f" flash; {rules.networks:,} random networks of each of {len(stats)} spaces, seed {rules.seed}. FLOPs are"
+        f" multiply-accumulates. The best has the highest mean of the networks that fit, where at least {share:.0%} of"
+        " its networks do.</p>"
+    )
+    rows = [
+        [
+            plain(found.space), f"{found.share:.1%}",
+            *(f"{n / 1e6:,.1f}" if n is not None else "-" for n in (found.mean_flops, found.p80_flops)),
+        ]
+        for found in ranked
+    ]  # fmt: skip
+    head = ["space", "fitting", "mean MFLOPs", "80th percentile"]
+    return page(
+        "Search spaces for a board",
+        [lead, _distributions(ranked), _map(stats, share), "<h2>All spaces</h2>", table(head, rows)],
+    )
+
+
+def _distributions(ranked: Sequence[SpaceStats]) -> PlotFigure:
+    """The share of networks that compute no more than so much, of those that fit."""
+    traces = [
+        {
+            "type": "scatter", "mode": "lines", "name": plain(found.space), "x": [n / 1e6 for n in found.quantiles],
+            "y": [n / (QUANTILES - 1) for n in range(QUANTILES)],
+            "line": {"color": PART_COLOURS[number % len(PART_COLOURS)], "width": 2.5 if number == 0 else 1.4},
+            "hovertemplate": f"{plain(found.space)}: %{{y:.0%}} up to %{{x:.1f}} MFLOPs<extra></extra>",
+        }
+        for number, found in enumerate(ranked[:DRAWN])
+        if found.quantiles
+    ]  # fmt: skip
+    layout = {
+        **_PLAIN, "showlegend": True, "xaxis": axis("MFLOPs"),
+        "yaxis": axis("of the networks that fit", tickformat=".0%"),
+    }  # fmt: skip
+    return PlotFigure("<b>Distributions</b> of what networks that fit compute: further right is better", traces, layout)
+
+
+def _map(stats: Sequence[SpaceStats], share: float) -> PlotFigure:
+    """The best space of each RAM and flash."""
+    rams, flashes = GRID
+    values, texts = list[list[float | None]](), list[list[str]]()
+    for column, _ in enumerate(flashes):
+        best = [_best_of(stats, row, column, share) for row, _ in enumerate(rams)]
+        values.append([None if one is None else one[1] / 1e6 for one in best])
+        texts.append(["" if one is None else plain(one[0]).replace("-", "<br>") for one in best])
+    trace = {
+        "type": "heatmap", "x": [f"{ram} KiB" for ram in rams], "y": [f"{flash} KiB" for flash in flashes],
+        "z": values, "text": texts, "texttemplate": "%{text}", "textfont": {"size": 11, "color": "#1f2933"},
+        "colorscale": [[0, "#eef3f7"], [1, "#6ea8dc"]],
+        "colorbar": {"title": {"text": "MFLOPs"}}, "hoverongaps": False,
+        "hovertemplate": "RAM %{x}, flash %{y}: %{text}, %{z:.1f} MFLOPs<extra></extra>",
+    }  # fmt: skip
+    layout = {
+        **_PLAIN, "margin": {"l": 84, "r": 14, "t": 28, "b": 44}, "xaxis": axis("RAM", type="category"),
+        "yaxis": axis("flash", type="category"),
+    }  # fmt: skip
+    return PlotFigure("<b>The best space</b> by RAM and flash, and its mean", [trace], layout, height=420)
+
+
+def _best_of(stats: Sequence[SpaceStats], row: int, column: int, share: float) -> tuple[str, float] | None:
+    found = [(one.cells[row][column], one.space) for one in stats]
+    able = [(mean, space) for (mean, fitting), space in found if fitting >= share and mean]
+    if not able:
+        return None
+    mean, space = max(able, key=lambda pair: (pair[0], pair[1]))
+    return space, mean

@@ -1,0 +1,234 @@
+"""Statistics of search spaces: which share of random networks fits a board, and what those that fit compute.
+
+The method is TinyNAS's first step (Lin et al. 2020, section 3.1): the space whose networks that fit compute most, on
+average, is the best for a board, without training any. FLOPs are counted as there: multiply-accumulates. A space of
+which few networks fit may have a high average of those few; ``share`` is the least that counts for the best.
+
+Not modelled: accuracy; networks of other shapes than the space's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mcusim._version import __version__
+from mcusim.errors import UsageError
+from mcusim.files import read_guarded, utf8_text
+from mcusim.nas_search.figures import network_figures
+from mcusim.nas_search.space import NasSpace, drawn
+from mcusim.plan.pools import largest_region, sram_pool
+from mcusim.processes import deaf, pool, processes
+from mcusim.sweeps.executors import dask_client
+from mcusim.validation_errors import rule_of
+
+if TYPE_CHECKING:
+    from mcusim.machine.description import Machine
+
+__all__ = ["GRID", "QUANTILES", "NasRules", "SpaceStats", "best_spaces", "nas_stats"]
+
+QUANTILES = 41  # points of a distribution that are kept
+KIB = 1024
+# RAM and flash of the map of best spaces
+GRID = ((192, 256, 320, 384, 448, 512), (512, 768, 1024, 1536, 2048))
+LARGEST = 1 << 26  # bytes of a log
+Progress = Callable[[int, int], object] | None
+
+
+@dataclass(frozen=True)
+class NasRules:
+    """What networks have to fit: ``runtime`` and core say how it is planned, ``ram`` and ``flash`` are bytes;
+    ``networks`` are drawn of each space. ``in_place``: compiled depthwise convolutions write over their input."""
+
+    machine: str
+    runtime: str
+    isa: str
+    ram: int
+    flash: int
+    networks: int = 1000
+    seed: int = 0
+    in_place: bool = True
+
+    @classmethod
+    def of(
+        cls, machine: Machine, runtime: str, ram: int | None = None, flash: int | None = None, **others: Any
+    ) -> NasRules:
+        """Those of a board: its largest run of on-chip RAM and its largest flash, unless given. Raises UsageError for a
+        board without."""
+        region = largest_region(machine, "flash")
+        if region is None and flash is None:
+            raise UsageError(f"machine {machine.name} has no flash: say how much a network may have (--flash)")
+        room = flash if flash is not None or region is None else region.size
+        assert room is not None  # one of the two
+        return cls(machine.name, runtime, machine.core.isa, ram or sram_pool(machine).size, room, **others)
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The first line of a log."""
+        return {"format": "mcusim-nas-stats", "version": __version__, **self.__dict__}
+
+
+class SpaceStats(BaseModel):
+    """Of one space: how many of its ``networks`` are ``fitting``, mean, 80th percentile and quantiles of their
+    multiply-accumulates (None where none fits), and the mean and share for each cell of :data:`GRID`; ``seconds`` are
+    the host's, the one figure that changes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    space: str
+    width: float
+    resolution: int
+    networks: int = Field(ge=1)
+    fitting: int = Field(ge=0)
+    mean_flops: float | None = None
+    p80_flops: float | None = None
+    quantiles: list[float] = []
+    cells: list[list[tuple[float, float]]] = []
+    seconds: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """Of its networks, those that fit."""
+        return self.fitting / self.networks
+
+    def to_json(self) -> dict[str, Any]:
+        """As tables have it."""
+        return self.model_dump(exclude={"cells", "seconds", "quantiles"})
+
+
+def space_stats(space: NasSpace, rules: NasRules) -> SpaceStats:
+    """Draw networks of a space and see which fit; the same for any number of processes."""
+    began = perf_counter()
+    dice = np.random.default_rng([rules.seed, space.resolution, space.width.numerator, space.width.denominator])
+    found = network_figures(space, drawn(rules.networks, dice), rules.runtime, rules.isa, rules.in_place)
+    kept = np.sort(found.macs[found.fitting(rules.ram, rules.flash)])
+    cells = []
+    for ram in GRID[0]:
+        line = []
+        for flash in GRID[1]:
+            inside = found.macs[found.fitting(ram * KIB, flash * KIB)]
+            line.append((float(inside.mean()) if len(inside) else 0.0, len(inside) / rules.networks))
+        cells.append(line)
+    return SpaceStats(
+        space=str(space), width=float(space.width), resolution=space.resolution, networks=rules.networks,
+        fitting=len(kept), mean_flops=float(kept.mean()) if len(kept) else None,
+        p80_flops=float(np.percentile(kept, 80)) if len(kept) else None,
+        quantiles=[float(q) for q in np.quantile(kept, np.linspace(0, 1, QUANTILES))] if len(kept) else [],
+        cells=cells, seconds=round(perf_counter() - began, 3),
+    )  # fmt: skip
+
+
+def best_spaces(stats: Sequence[SpaceStats], share: float) -> list[SpaceStats]:
+    """The best first: by the mean of what fits, those of which less than ``share`` fits behind all others."""
+    return sorted(stats, key=lambda one: (one.share < share, -(one.mean_flops or 0.0), one.width, one.resolution))
+
+
+def nas_stats(
+    spaces: Sequence[NasSpace],
+    rules: NasRules,
+    log: Path | None = None,
+    jobs: int | None = None,
+    dask: str | None = None,
+    progress: Progress = None,
+) -> list[SpaceStats]:
+    """Statistics of each space in its order; those that the log has are not computed again.
+
+    Raises UsageError for a log of other statistics, and a cluster that is not there.
+    """
+    count = processes(jobs)
+    if dask is not None and jobs is not None:
+        raise UsageError("--jobs has no effect with --dask; the cluster has its own workers")
+    known, file = _opened(log, rules)
+    missing = [space for space in spaces if str(space) not in known]
+    try:
+        for done, found in enumerate(_shared(missing, rules, count, dask), 1):
+            known[found.space] = found
+            if file is not None:
+                _put(file, found.model_dump_json())
+            if progress is not None:
+                progress(len(spaces) - len(missing) + done, len(spaces))
+    finally:
+        if file is not None:
+            file.close()
+    return [known[str(space)] for space in spaces]
+
+
+def _shared(spaces: Sequence[NasSpace], rules: NasRules, count: int, dask: str | None) -> Iterator[SpaceStats]:
+    """In their order, each as soon as it and all before it are there."""
+    if dask is not None:
+        with dask_client(dask) as client:
+            futures = [client.submit(space_stats, space, rules, pure=False) for space in spaces]
+            yield from (future.result() for future in futures)
+    elif count == 1 or len(spaces) < 4:
+        yield from (space_stats(space, rules) for space in spaces)
+    else:
+        with pool(count, "the statistics") as shared:
+            with deaf():
+                waiting = [shared.submit(space_stats, space, rules) for space in spaces]
+            yield from (future.result() for future in waiting)
+
+
+def _opened(path: Path | None, rules: NasRules) -> tuple[dict[str, SpaceStats], IO[bytes] | None]:
+    """What a log has, by space, and the file to go on with."""
+    if path is None:
+        return {}, None
+    known, whole = dict[str, SpaceStats](), 0
+    try:
+        if path.exists() and path.stat().st_size:
+            known, whole = _read(path, rules.head)
+        file = path.open("r+b" if path.exists() else "wb")
+        file.truncate(whole)
+        file.seek(whole)
+        if not whole:
+            _put(file, json.dumps(rules.head))
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    return known, file
+
+
+def _read(path: Path, head: Mapping[str, Any]) -> tuple[dict[str, SpaceStats], int]:
+    data = read_guarded(path, LARGEST, UsageError, too_large=", the most a log may have")
+    lines = data.split(b"\n")[:-1]  # the rest was cut short
+    known = dict[str, SpaceStats]()
+    for number, line in enumerate(lines, 1):
+        text = utf8_text(line, UsageError, path)
+        if number == 1:
+            _same_head(path, text, head)
+            continue
+        try:
+            found = SpaceStats.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise UsageError(
+                f"{path}:{number}: is no record of a space: {'.'.join(map(str, first['loc']))}: {rule_of(first)}"
+            ) from None
+        known[found.space] = found
+    return known, sum(len(line) + 1 for line in lines)
+
+
+def _same_head(path: Path, text: str, head: Mapping[str, Any]) -> None:
+    try:
+        there = json.loads(text)
+    except (ValueError, RecursionError):
+        there = None
+    if not isinstance(there, dict) or there.get("format") != head["format"]:
+        raise UsageError(f"{path}: is not a log of `mcusim nas stats`; name another file")
+    differing = [key for key in head if there.get(key) != head[key]]
+    if differing:
+        key = differing[0]
+        text = f"{key}: {str(there.get(key))[:80]}, now {head[key]}"
+        raise UsageError(f"{path} is the log of other statistics ({text}); name a new file")
+
+
+def _put(file: IO[bytes], line: str) -> None:
+    file.write(line.encode() + b"\n")
+    file.flush()
+    os.fsync(file.fileno())
