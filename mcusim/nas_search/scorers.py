@@ -6,6 +6,7 @@ Not modelled: accuracy; a table or a function may know it.
 from __future__ import annotations
 
 import csv
+import hashlib
 import runpy
 from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
@@ -21,9 +22,10 @@ from mcusim.nas_search.evolution import Scorer
 from mcusim.processes import TooLongError, cpu_limited
 from mcusim.units import quoted
 
-__all__ = ["scorer_of"]
+__all__ = ["scorer_of", "scorer_sha256"]
 
-LARGEST = 1 << 24  # bytes of a table
+LARGEST = 1 << 24  # bytes of a table or a function's file
+TOO_LARGE = ", the most that a scorer's file may have"
 SECONDS = 10.0  # of the processor, for a network
 
 
@@ -43,8 +45,17 @@ def scorer_of(text: str) -> Scorer:
     raise UsageError(f"--scorer {quoted(text[:80])}: macs, TABLE.csv or FILE.py:FUNCTION")
 
 
+def scorer_sha256(text: str) -> str | None:
+    """Of a scorer's file, so that scores of another one are not taken for its own; None for ``macs``. Raises
+    UsageError for a file that cannot be read."""
+    name = text.rpartition(":")[0] if text.rpartition(":")[0].endswith(".py") else text
+    if not name.endswith((".py", ".csv")):
+        return None
+    return hashlib.sha256(read_guarded(Path(name), LARGEST, UsageError, too_large=TOO_LARGE)).hexdigest()
+
+
 def _by_table(path: Path) -> Scorer:
-    data = read_guarded(path, LARGEST, UsageError, too_large=", the most a table may have")
+    data = read_guarded(path, LARGEST, UsageError, too_large=TOO_LARGE)
     try:
         rows = [*csv.DictReader(StringIO(utf8_text(data, UsageError, path)))]
     except csv.Error as error:

@@ -17,6 +17,7 @@ from mcusim.errors import UsageError
 from mcusim.files import read_guarded, utf8_text
 from mcusim.nas_search.evolution import PAPER, Candidate, EvolutionSettings, Scorer, evolved
 from mcusim.nas_search.figures import network_graph
+from mcusim.nas_search.scorers import scorer_sha256
 from mcusim.nas_search.space import NasSpace
 from mcusim.nas_search.stats import NasRules
 from mcusim.text import columns, wrapped
@@ -49,6 +50,7 @@ class NasSearch:
     def head(self) -> dict[str, Any]:
         """The first line of its log."""
         space = {"space": str(self.space), "classes": self.space.classes, "scorer": self.scorer}
+        space["scorer_sha256"] = scorer_sha256(self.scorer)
         return {**self.rules.head, "format": FORMAT, **space, **self.settings.__dict__}
 
     def run(

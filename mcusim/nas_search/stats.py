@@ -143,10 +143,10 @@ def nas_stats(
 
     Raises UsageError for a log of other statistics, and a cluster that is not there.
     """
-    count = processes(jobs)
+    count, head = processes(jobs), {**rules.head, "classes": sorted({space.classes for space in spaces})}
     if dask is not None and jobs is not None:
         raise UsageError("--jobs has no effect with --dask; the cluster has its own workers")
-    known, file = _opened(log, rules)
+    known, file = _opened(log, head)
     missing = [space for space in spaces if str(space) not in known]
     try:
         for done, found in enumerate(_shared(missing, rules, count, dask), 1):
@@ -176,19 +176,19 @@ def _shared(spaces: Sequence[NasSpace], rules: NasRules, count: int, dask: str |
             yield from (future.result() for future in waiting)
 
 
-def _opened(path: Path | None, rules: NasRules) -> tuple[dict[str, SpaceStats], IO[bytes] | None]:
+def _opened(path: Path | None, head: Mapping[str, Any]) -> tuple[dict[str, SpaceStats], IO[bytes] | None]:
     """What a log has, by space, and the file to go on with."""
     if path is None:
         return {}, None
     known, whole = dict[str, SpaceStats](), 0
     try:
         if path.exists() and path.stat().st_size:
-            known, whole = _read(path, rules.head)
+            known, whole = _read(path, head)
         file = path.open("r+b" if path.exists() else "wb")
         file.truncate(whole)
         file.seek(whole)
         if not whole:
-            _put(file, json.dumps(rules.head))
+            _put(file, json.dumps(head))
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
     return known, file

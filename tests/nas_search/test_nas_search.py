@@ -79,7 +79,8 @@ def test_what_is_written_runs_with_the_figures_that_were_said(
 
 def test_a_search_that_was_killed_asks_for_no_score_again(tmp_path: Path) -> None:
     asked: list[int] = []
-    path, search = tmp_path / "mine.py", NasSearch(SPACE, rules(), "mine.py:f", SMALL)
+    path = tmp_path / "mine.py"
+    search = NasSearch(SPACE, rules(), f"{path}:f", SMALL)
     path.write_text("def f(net):\n    return net['macs'] / (1 + net['blocks'][0]['kernel'])\n")
     score = scorer_of(f"{path}:f")
 
@@ -97,8 +98,13 @@ def test_a_search_that_was_killed_asks_for_no_score_again(tmp_path: Path) -> Non
         asked.clear()
         assert search.run(counted, log) == found and log.read_bytes() == data
         assert sum(asked) == everything - kept
-    with pytest.raises(UsageError, match="log of another search"):
-        NasSearch(SPACE, rules(1), "mine.py:f", SMALL).run(counted, whole)
+    with pytest.raises(UsageError, match=r"log of another search \(seed: 0, now 1\)"):
+        NasSearch(SPACE, rules(1), f"{path}:f", SMALL).run(counted, whole)
+    source = path.read_text()
+    path.write_text(source + "# another one\n")
+    with pytest.raises(UsageError, match=r"log of another search \(scorer_sha256: "):
+        search.run(counted, whole)
+    path.write_text(source)
     whole.write_bytes(data.replace(b'"scores"', b'"points"', 1))
     with pytest.raises(UsageError, match=r"whole.jsonl:2: is no line of a log"):
         search.run(counted, whole)

@@ -126,6 +126,8 @@ def test_a_log_cut_anywhere_is_gone_on_with_and_processes_give_the_same(tmp_path
         assert without_times(path) == without_times(whole)
     nas_stats(spaces, rules(), tmp_path / "two.jsonl", jobs=2)
     assert without_times(tmp_path / "two.jsonl") == without_times(whole)
+    with pytest.raises(UsageError, match=r"log of other statistics \(classes: \[100\], now \[7\]\)"):
+        nas_stats(all_spaces([Fraction(1, 5)], [48], 7), rules(), whole)
     with pytest.raises(UsageError, match=r"log of other statistics \(seed: 0, now 1\)"):
         nas_stats(spaces, rules(seed=1), whole)
     (tmp_path / "other.txt").write_text("something\n")
