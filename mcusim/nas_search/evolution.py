@@ -8,17 +8,20 @@ spent alike. Not modelled: training; the score is what a scorer says.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import nan
 from typing import Any
 
 import numpy as np
 
 from mcusim.errors import Verdict
 from mcusim.nas_search.figures import network_figures
+from mcusim.nas_search.latency import NEVER, PartCycles
+from mcusim.nas_search.selection import OBJECTIVES, selected
 from mcusim.nas_search.space import DEPTHS, EXPANSIONS, KERNELS, NasNetwork, NasSpace, drawn, normalised
 from mcusim.nas_search.stats import NasRules
 
-__all__ = ["PAPER", "Candidate", "EvolutionSettings", "evolved", "random_search"]
+__all__ = ["PAPER", "Candidate", "EvolutionSettings", "NetworkJudge", "evolved", "random_search"]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 Scorer = Callable[[Sequence[Mapping[str, Any]]], Sequence[float]]
@@ -29,7 +32,8 @@ MOST_DRAWS = 200  # batches of random networks until enough fit
 @dataclass(frozen=True)
 class EvolutionSettings:
     """Numbers of networks: ``population``, ``parents``, ``crossovers`` and ``mutations`` of each of ``generations``,
-    and the share of genes that a mutation changes."""
+    and the share of genes that a mutation changes. ``objectives`` are what lives by; networks slower than
+    ``most_cycles`` do not."""
 
     population: int = 100
     parents: int = 20
@@ -37,11 +41,18 @@ class EvolutionSettings:
     mutations: int = 50
     rate: float = 0.1
     generations: int = 30
+    objectives: tuple[str, ...] = ("score",)
+    most_cycles: int | None = None
 
     @property
     def budget(self) -> int:
         """Networks that are scored in all."""
         return self.population + self.generations * (self.crossovers + self.mutations)
+
+    @property
+    def timed(self) -> bool:
+        """Whether the time of networks matters."""
+        return self.most_cycles is not None or "latency" in self.objectives
 
 
 PAPER = EvolutionSettings()
@@ -49,7 +60,8 @@ PAPER = EvolutionSettings()
 
 @dataclass(frozen=True)
 class Candidate:
-    """A network that fits, with its ``score`` and what it computes and needs; ``genes`` as drawn."""
+    """A network that fits, with its ``score`` and what it computes and needs; ``genes`` as drawn; ``cycles`` are the
+    sum of its parts' (None where time does not matter)."""
 
     network: NasNetwork
     genes: tuple[int, ...]
@@ -57,45 +69,60 @@ class Candidate:
     macs: int
     ram: int
     flash: int
-
-    def to_json(self) -> dict[str, Any]:
-        """What a training script reads, with what the network needs."""
-        return {**self.network.to_json(), "score": self.score, "macs": self.macs, "ram": self.ram, "flash": self.flash}
+    cycles: int | None = None
 
     @property
-    def key(self) -> tuple[float, tuple[int, ...]]:
-        """To sort by: the best first, equal ones always alike."""
-        return -self.score, self.genes
+    def described(self) -> dict[str, Any]:
+        """What a scorer sees, and a training script."""
+        return {**self.network.to_json(), "macs": self.macs, "ram": self.ram, "flash": self.flash}
+
+    def to_json(self) -> dict[str, Any]:
+        """With its score."""
+        return {**self.network.to_json(), "score": self.score, "macs": self.macs, "ram": self.ram, "flash": self.flash}
+
+    def values(self, objectives: Sequence[str]) -> tuple[float, ...]:
+        """Of the objectives, each the more the better."""
+        figures = {**self.__dict__, "latency": self.cycles}
+        return tuple(OBJECTIVES[name] * float(figures[name]) for name in objectives)
 
 
+@dataclass(frozen=True)
 class NetworkJudge:
-    """Scores the networks of a space that fit, each once."""
+    """Scores the networks of a space that fit, each once; ``known`` has scores by genes, ``cycles`` what parts take,
+    where time matters."""
 
-    def __init__(self, space: NasSpace, rules: NasRules, scorer: Scorer, known: Scores | None = None) -> None:
-        self.space, self.rules, self.scorer = space, rules, scorer
-        self.known: Scores = {} if known is None else known
+    space: NasSpace
+    rules: NasRules
+    scorer: Scorer
+    settings: EvolutionSettings
+    known: Scores
+    cycles: PartCycles | None = None
 
     def candidates(self, genes: Array) -> list[Candidate]:
         """Of those rows that fit."""
-        rules = self.rules
         if not len(genes):
             return []
-        found = network_figures(self.space, genes, rules.runtime, rules.isa, rules.in_place)
-        kept = np.flatnonzero(found.fitting(rules.ram, rules.flash))
-        networks = [NasNetwork.of(self.space, genes[i]) for i in kept]
-        keys = [tuple(genes[i].tolist()) for i in kept]
-        figures = [(int(found.macs[i]), int(found.ram[i]), int(found.flash[i])) for i in kept]
-        described = [
-            {**network.to_json(), **dict(zip(("macs", "ram", "flash"), own, strict=True))}
-            for network, own in zip(networks, figures, strict=True)
-        ]
-        new = {key: one for key, one in zip(keys, described, strict=True) if key not in self.known}
+        fitting = self._fitting(genes)
+        new = {one.genes: one.described for one in fitting if one.genes not in self.known}
         scores = self.scorer([*new.values()]) if new else ()
-        self.known |= dict(zip(new, scores, strict=True))
+        self.known.update(zip(new, scores, strict=True))
+        return [replace(one, score=self.known[one.genes]) for one in fitting]
+
+    def _fitting(self, genes: Array) -> list[Candidate]:
+        """Without their scores."""
+        rules, most = self.rules, self.settings.most_cycles
+        found = network_figures(self.space, genes, rules.runtime, rules.isa, rules.in_place)
+        fit, cycles = found.fitting(rules.ram, rules.flash), None
+        if self.cycles is not None:
+            cycles = self.cycles.cycles(genes)
+            fit &= cycles < (NEVER if most is None else most + 1)
         return [
-            Candidate(network, key, self.known[key], *own)
-            for network, key, own in zip(networks, keys, figures, strict=True)
-        ]
+            Candidate(
+                NasNetwork.of(self.space, genes[i]), tuple(genes[i].tolist()), nan,
+                int(found.macs[i]), int(found.ram[i]), int(found.flash[i]), None if cycles is None else int(cycles[i]),
+            )
+            for i in np.flatnonzero(fit)
+        ]  # fmt: skip
 
     def fitting(self, count: int, dice: np.random.Generator) -> list[Candidate]:
         """``count`` random ones that fit. Raises Verdict where too few do."""
@@ -104,38 +131,33 @@ class NetworkJudge:
             found += self.candidates(drawn(max(count, 64), dice))[: count - len(found)]
             if len(found) >= count:
                 return found
+        fast = "" if self.settings.most_cycles is None else f" within {self.settings.most_cycles:,} cycles"
         raise Verdict(
             f"{self.space}: of {MOST_DRAWS * max(count, 64):,} random networks {len(found)} fit {self.rules.ram:,} B of"
-            f" RAM and {self.rules.flash:,} B of flash; take a smaller width or resolution (`mcusim nas stats`)"
+            f" RAM and {self.rules.flash:,} B of flash{fast}; take a smaller width or resolution (`mcusim nas stats`)"
         )
 
 
-def evolved(
-    space: NasSpace,
-    rules: NasRules,
-    scorer: Scorer,
-    settings: EvolutionSettings = PAPER,
-    known: Scores | None = None,
-) -> Iterator[list[Candidate]]:
-    """The population of each generation, the best first; the first one is drawn. ``known`` has scores by genes, which
-    are not asked for again; new ones are added to it. Raises Verdict where too few networks fit."""
-    dice, judge = np.random.default_rng([rules.seed, 1]), NetworkJudge(space, rules, scorer, known)
-    population = sorted(judge.fitting(settings.population, dice), key=lambda one: one.key)
+def evolved(judge: NetworkJudge) -> Iterator[list[Candidate]]:
+    """The population of each generation, the best first; the first one is drawn. Raises Verdict where too few networks
+    fit, UsageError without the package for several objectives."""
+    settings, dice = judge.settings, np.random.default_rng([judge.rules.seed, 1])
+    population = selected(judge.fitting(settings.population, dice), settings.population, settings.objectives)
     yield population
     for _ in range(settings.generations):
-        parents = np.array([one.genes for one in population[: settings.parents]], np.int64)
-        children = np.concatenate([_crossed(parents, settings.crossovers, dice), _mutated(parents, settings, dice)])
+        parents = selected(population, settings.parents, settings.objectives)
+        genes = np.array([one.genes for one in parents], np.int64)
+        children = np.concatenate([_crossed(genes, settings.crossovers, dice), _mutated(genes, settings, dice)])
         alive = {one.genes for one in population}
         new = [one for one in judge.candidates(normalised(children)) if one.genes not in alive]
         alike = {one.genes: one for one in [*population, *new]}
-        population = sorted(alike.values(), key=lambda one: one.key)[: settings.population]
+        population = selected([*alike.values()], settings.population, settings.objectives)
         yield population
 
 
-def random_search(space: NasSpace, rules: NasRules, scorer: Scorer, budget: int) -> Candidate:
-    """The best of ``budget`` random networks that fit: what an evolution is compared with."""
-    found = NetworkJudge(space, rules, scorer).fitting(budget, np.random.default_rng([rules.seed, 1]))
-    return min(found, key=lambda one: one.key)
+def random_search(judge: NetworkJudge, budget: int) -> list[Candidate]:
+    """``budget`` random networks that fit: what an evolution is compared with."""
+    return judge.fitting(budget, np.random.default_rng([judge.rules.seed, 1]))
 
 
 def _crossed(parents: Array, count: int, dice: np.random.Generator) -> Array:

@@ -17,7 +17,7 @@ from mcusim.nas_search import placement as P
 from mcusim.nas_search.segments import BLOCKS, SCRATCHES, SegmentRules, segment_rows
 from mcusim.nas_search.space import DEPTHS, EXPANSIONS, KERNELS, NasNetwork, NasSpace
 
-__all__ = ["NetworkFigures", "network_figures", "network_graph"]
+__all__ = ["NetworkFigures", "network_figures", "network_graph", "network_parts"]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 _COMBINATIONS = len(KERNELS) * len(EXPANSIONS)
@@ -56,7 +56,7 @@ def _code(runtime: str, in_place: bool, mask: int, isa: str) -> int:
 def network_figures(space: NasSpace, choices: Array, runtime: str, isa: str, in_place: bool = True) -> NetworkFigures:
     """Of ``choices``, rows of :func:`mcusim.nas_search.space.drawn`, for the kernels of ``runtime`` on a core."""
     rows, rules, extra = _rows(space, runtime, in_place)
-    ids, counts = _parts(choices)
+    ids, counts = network_parts(choices)
     out = np.zeros(len(choices) * P.FIGURES, np.int64)
     most = int(counts.max(initial=1))
     blocks = np.zeros((most * (BLOCKS + 1 + SCRATCHES) + 1) * P.WIDTH, np.int64)
@@ -70,7 +70,7 @@ def network_figures(space: NasSpace, choices: Array, runtime: str, isa: str, in_
     return NetworkFigures(found[:, P.MACS], ram, found[:, P.STORED] + found[:, P.TABLES] + code + extra["tables"])
 
 
-def _parts(choices: Array) -> tuple[Array, Array]:
+def network_parts(choices: Array) -> tuple[Array, Array]:
     """Numbers of rows, network by network, and how many each has."""
     depths = np.array([*DEPTHS])[choices[:, :5]]
     depths = np.concatenate([depths, np.ones((len(choices), 1), np.int64)], axis=1)

@@ -9,6 +9,7 @@ import csv
 import hashlib
 import runpy
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from io import StringIO
 from math import isfinite, log
 from pathlib import Path
@@ -20,6 +21,7 @@ from mcusim.errors import UsageError
 from mcusim.files import read_guarded, utf8_text
 from mcusim.nas_search.evolution import Scorer
 from mcusim.processes import TooLongError, cpu_limited
+from mcusim.sweeps.ordered_work import OrderedWork
 from mcusim.units import quoted
 
 __all__ = ["scorer_of", "scorer_sha256"]
@@ -29,9 +31,10 @@ TOO_LARGE = ", the most that a scorer's file may have"
 SECONDS = 10.0  # of the processor, for a network
 
 
-def scorer_of(text: str) -> Scorer:
+def scorer_of(text: str, work: OrderedWork | None = None) -> Scorer:
     """``macs``; ``TABLE.csv`` with columns ``macs`` and ``score``, interpolated over the logarithm of the
-    multiply-accumulates; or ``FILE.py:FUNCTION``, which is called with a network as a dictionary and returns its score.
+    multiply-accumulates; or ``FILE.py:FUNCTION``, which is called with a network as a dictionary and returns its score,
+    in the processes of ``work``.
 
     Raises UsageError for what is none, or not right.
     """
@@ -39,7 +42,7 @@ def scorer_of(text: str) -> Scorer:
         return lambda networks: [float(network["macs"]) for network in networks]
     path, _, function = text.rpartition(":")
     if path.endswith(".py"):
-        return _by_function(Path(path), function)
+        return _by_function(Path(path), function, work)
     if text.endswith(".csv"):
         return _by_table(Path(text))
     raise UsageError(f"--scorer {quoted(text[:80])}: macs, TABLE.csv or FILE.py:FUNCTION")
@@ -76,7 +79,20 @@ def _by_table(path: Path) -> Scorer:
     return lambda networks: [float(np.interp(log(max(n["macs"], 1)), known, values)) for n in networks]
 
 
-def _by_function(path: Path, name: str) -> Scorer:
+def _by_function(path: Path, name: str, work: OrderedWork | None) -> Scorer:
+    mark = scorer_sha256(f"{path}:{name}")
+    _function(path, name, mark)
+
+    def scores(networks: Sequence[Mapping[str, Any]]) -> list[float]:
+        jobs = [(path, name, mark, network) for network in networks]
+        return [*(map(_score, jobs) if work is None else work.map(_score, jobs))]
+
+    return scores
+
+
+@lru_cache(maxsize=8)
+def _function(path: Path, name: str, mark: str | None) -> Callable[[dict[str, Any]], object]:
+    """Of a user's file; ``mark`` is its content's."""
     try:
         with cpu_limited(SECONDS):
             function = runpy.run_path(str(path)).get(name)
@@ -86,17 +102,16 @@ def _by_function(path: Path, name: str) -> Scorer:
         raise UsageError(f"{path}: {_said(error)}") from None
     if not callable(function):
         raise UsageError(f"{path} has no function {quoted(name[:80])}")
-
-    def scores(networks: Sequence[Mapping[str, Any]]) -> list[float]:
-        return [_score(function, network, f"{path}:{name}") for network in networks]
-
-    return scores
+    called: Callable[[dict[str, Any]], object] = function
+    return called
 
 
-def _score(function: Callable[[dict[str, Any]], object], network: Mapping[str, Any], name: str) -> float:
+def _score(job: tuple[Path, str, str | None, Mapping[str, Any]]) -> float:
+    path, function, mark, network = job
+    name = f"{path}:{function}"
     try:
         with cpu_limited(SECONDS):
-            value = function(dict(network))
+            value = _function(path, function, mark)(dict(network))
     except TooLongError:
         raise UsageError(f"scorer {name} does not end within {SECONDS:g} s of the processor") from None
     except (Exception, SystemExit) as error:  # whatever a user's function does

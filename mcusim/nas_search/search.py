@@ -1,161 +1,188 @@
-"""A search of the best network for a board: evolution, its log, and what is written of the result.
+"""A search of the best networks for a board: evolution, its log, and what is written of the result.
 
-The log has the scores of each generation; a search that was killed asks for none of them again and ends as an
-undisturbed one. Not modelled: two searches that write one file.
+The log has what parts take, the scores of each generation and the whole replays; a search that was killed asks for none
+of them again and ends as an undisturbed one. Not modelled: two searches that write one file.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from mcusim.errors import UsageError
-from mcusim.files import read_guarded, utf8_text
-from mcusim.nas_search.evolution import PAPER, Candidate, EvolutionSettings, Scorer, evolved
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from mcusim.errors import UsageError, Verdict
+from mcusim.nas_search.evolution import PAPER, Candidate, EvolutionSettings, NetworkJudge, Scorer, Scores, evolved
 from mcusim.nas_search.figures import network_graph
+from mcusim.nas_search.latency import PartCycles, ReplayBoard, ReplayedNetwork, replay_all
 from mcusim.nas_search.scorers import scorer_sha256
+from mcusim.nas_search.segments import PARTS
+from mcusim.nas_search.selection import front_of, spread
 from mcusim.nas_search.space import NasSpace
 from mcusim.nas_search.stats import NasRules
-from mcusim.text import columns, wrapped
+from mcusim.record_log import LogKind, RecordLog
+from mcusim.sweeps.input_hashes import description_sha256
+from mcusim.sweeps.ordered_work import OrderedWork
 
-__all__ = ["NasSearch", "SearchResult", "network_file", "search_json", "search_text"]
+__all__ = ["LISTED", "SEARCH_LOG", "FoundNetwork", "NasSearch", "SearchResult", "network_file"]
 
-LARGEST = 1 << 28  # bytes of a log
-FORMAT = "mcusim-nas-search"
+LISTED = 20  # networks of a result, at most
+Progress = Callable[[int, int], object] | None
+
+
+class SearchRecord(BaseModel):
+    """A line of a log, one of: cycles of ``parts``, and of a run ``outside`` of them; ``scores`` by genes of a
+    generation; ``replays`` of networks, in their order."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    parts: list[int] = []
+    outside: int = 0
+    generation: int | None = None
+    scores: list[tuple[list[int], float]] = []
+    replays: list[ReplayedNetwork] = []
+
+
+SEARCH_LOG = LogKind("mcusim-nas-search", "mcusim nas search", "another search", "search", SearchRecord)
+Log = RecordLog[SearchRecord]
+
+
+@dataclass(frozen=True)
+class FoundNetwork:
+    """A network that was found; ``replayed`` is its whole replay, where time matters."""
+
+    candidate: Candidate
+    replayed: ReplayedNetwork | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """What a training script reads, with score, needs, latency and energy."""
+        timed = {} if self.replayed is None else self.replayed.model_dump()
+        return {**self.candidate.to_json(), **timed}
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """``population`` is the last one, the best first; ``best`` the best score after each generation."""
+    """``networks``, the best first by the first objective: of one objective the last population's, of several its
+    front; ``best`` is the best first objective after each generation, the more the better."""
 
-    population: tuple[Candidate, ...]
+    networks: tuple[FoundNetwork, ...]
     best: tuple[float, ...]
     scored: int
+    alive: int  # networks of which ``networks`` are some
 
 
 @dataclass(frozen=True)
 class NasSearch:
-    """What is searched and how; ``scorer`` is its text."""
+    """What is searched and how; ``scorer`` is its text, ``board`` what networks are replayed on."""
 
     space: NasSpace
     rules: NasRules
     scorer: str
     settings: EvolutionSettings = PAPER
+    board: ReplayBoard | None = None
 
     @property
     def head(self) -> dict[str, Any]:
         """The first line of its log."""
-        space = {"space": str(self.space), "classes": self.space.classes, "scorer": self.scorer}
-        space["scorer_sha256"] = scorer_sha256(self.scorer)
-        return {**self.rules.head, "format": FORMAT, **space, **self.settings.__dict__}
+        settings = {**self.settings.__dict__, "objectives": [*self.settings.objectives]}
+        space = {"space": str(self.space), "classes": self.space.classes, "scorer": self.scorer, **settings}
+        if self.board is not None:
+            space["machine_sha256"] = description_sha256(self.board.machine)
+        return {**self.rules.head, **space, "scorer_sha256": scorer_sha256(self.scorer)}
 
     def run(
-        self, score: Scorer, log: Path | None = None, progress: Callable[[int, int], object] | None = None
+        self, score: Scorer, log: Path | None = None, work: OrderedWork | None = None, progress: Progress = None
     ) -> SearchResult:
         """Raises UsageError for a log of another search, Verdict where too few networks fit."""
-        known = dict[tuple[int, ...], float]()
-        file = None if log is None else _opened(log, self.head, known)
-        best, population, written = list[float](), list[Candidate](), len(known)
-        try:
-            for population in evolved(self.space, self.rules, score, self.settings, known):
-                best.append(population[0].score)
-                if file is not None and len(known) > written:
-                    new = [[*genes, value] for genes, value in [*known.items()][written:]]
-                    _put(file, {"generation": len(best) - 1, "scores": new})
-                    written = len(known)
-                if progress is not None:
-                    progress(len(best), self.settings.generations + 1)
-        finally:
-            if file is not None:
-                file.close()
-        return SearchResult(tuple(population), tuple(best), len(known))
+        with RecordLog(log, SEARCH_LOG, self.head) as written:
+            work = OrderedWork(1, None, "the search") if work is None else work
+            return _SearchRun(self, score, written, work, progress).result()
 
 
-def network_file(candidate: Candidate, ending: str) -> bytes:
+@dataclass
+class _SearchRun:
+    """A search with its log, and where its work is made."""
+
+    search: NasSearch
+    score: Scorer
+    log: Log
+    work: OrderedWork
+    progress: Progress
+    done: int = 0
+
+    def result(self) -> SearchResult:
+        search, settings = self.search, self.search.settings
+        cycles = None if search.board is None else self.part_cycles(search.board)
+        known: Scores = {tuple(genes): value for line in self.log.known for genes, value in line.scores}
+        judge = NetworkJudge(search.space, search.rules, self.score, settings, known, cycles)
+        best, population = list[float](), list[Candidate]()
+        for population in self.generations(judge):
+            best.append(max(one.values(settings.objectives)[0] for one in population))
+        several = len(settings.objectives) > 1
+        alive = front_of(population, settings.objectives) if several else population
+        chosen = spread(alive, LISTED) if several else alive[:LISTED]
+        networks = [FoundNetwork(one) for one in chosen]
+        if search.board is not None:
+            networks = self.replayed(chosen, search.board)
+        return SearchResult(tuple(networks), tuple(best), len(known), len(alive))
+
+    def step(self, *_: object) -> None:
+        """One more part, generation or replay is done."""
+        self.done += 1
+        timed = 0 if self.search.board is None else PARTS + LISTED
+        if self.progress is not None:
+            self.progress(self.done, timed + self.search.settings.generations + 1)
+
+    def part_cycles(self, board: ReplayBoard) -> PartCycles:
+        """Of the space on the board."""
+        for line in self.log.known:
+            if line.parts:
+                return PartCycles(np.array(line.parts, np.int64), line.outside)
+        found = PartCycles.replayed(self.search.space, board, self.work, self.step)
+        self.log.append(SearchRecord(parts=found.parts.tolist(), outside=found.outside))
+        return found
+
+    def generations(self, judge: NetworkJudge) -> Iterator[list[Candidate]]:
+        """Populations; new scores are written down."""
+        written = len(judge.known)
+        for number, population in enumerate(evolved(judge)):
+            new = [*judge.known.items()][written:]
+            if new:
+                scores = [([*genes], value) for genes, value in new]
+                self.log.append(SearchRecord(generation=number, scores=scores))
+                written += len(new)
+            self.step()
+            yield population
+
+    def replayed(self, chosen: Sequence[Candidate], board: ReplayBoard) -> list[FoundNetwork]:
+        """Those that are fast enough when they are replayed whole. Raises Verdict where none is."""
+        found = next((line.replays for line in self.log.known if line.replays), None)
+        if found is None:
+            found = replay_all(board, [one.network for one in chosen], self.work, self.step)
+            self.log.append(SearchRecord(replays=found))
+        most = self.search.settings.most_cycles
+        kept = [
+            FoundNetwork(one, own)
+            for one, own in zip(chosen, found, strict=True)
+            if own.cycles is not None and (most is None or own.cycles <= most)
+        ]
+        if not kept:
+            limit = "" if most is None else f" within {board.milliseconds(most):,.3g} ms"
+            raise Verdict(f"{self.search.space}: none of the {len(chosen)} best networks runs on the board{limit}")
+        return kept
+
+
+def network_file(found: FoundNetwork, ending: str) -> bytes:
     """The network as ``.json`` or as ``.tflite`` with random weights. Raises UsageError for another ending."""
     if ending == ".json":
-        return (json.dumps(candidate.to_json(), indent=1) + "\n").encode()
+        return (json.dumps(found.to_json(), indent=1) + "\n").encode()
     if ending == ".tflite":
         from mcusim.model.tflite.writer import write_tflite
 
-        return write_tflite(network_graph(candidate.network, f"nas-{candidate.network.space}"))
+        network = found.candidate.network
+        return write_tflite(network_graph(network, f"nas-{network.space}"))
     raise UsageError(f"a network is written as .json or .tflite, not as {ending[:20] or 'a file without an ending'}")
-
-
-def search_text(search: NasSearch, found: SearchResult, listed: int = 5) -> str:
-    """The best networks, at most 80 columns wide."""
-    rules, rows = search.rules, [["", "score", "MMACs", "RAM, B", "flash, B", "blocks"]]
-    for number, one in enumerate(found.population[:listed], 1):
-        depths = "+".join(str(len(stage)) for stage in one.network.stages)
-        rows.append(
-            [str(number), f"{one.score:,.6g}", f"{one.macs / 1e6:.1f}", f"{one.ram:,}", f"{one.flash:,}", depths]
-        )
-    lines = wrapped(
-        f"{search.space} on {rules.machine}, runtime {rules.runtime}, scorer {search.scorer[:40]}, seed {rules.seed}"
-    )
-    lines += wrapped(
-        f"{found.scored:,} networks that fit were scored; the best of the first generation {found.best[0]:,.6g}, of the"
-        f" last {found.best[-1]:,.6g}"
-    )
-    return "\n".join([*lines, "", *columns(rows, left=1)])
-
-
-def search_json(search: NasSearch, found: SearchResult, listed: int = 20) -> dict[str, Any]:
-    """The best networks, and the best score after each generation."""
-    rules = search.rules
-    return {
-        "machine": rules.machine, "runtime": rules.runtime, "ram": rules.ram, "flash": rules.flash, "seed": rules.seed,
-        "space": str(search.space), "scorer": search.scorer, "scored": found.scored, "best": list(found.best),
-        "networks": [one.to_json() for one in found.population[:listed]],
-    }  # fmt: skip
-
-
-def _opened(path: Path, head: dict[str, Any], known: dict[tuple[int, ...], float]) -> IO[bytes]:
-    """The log to go on with; its scores go into ``known``."""
-    try:
-        whole = _read(path, head, known) if path.exists() and path.stat().st_size else 0
-        file = path.open("r+b" if path.exists() else "wb")
-        file.truncate(whole)
-        file.seek(whole)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    if not whole:
-        _put(file, head)
-    return file
-
-
-def _read(path: Path, head: dict[str, Any], known: dict[tuple[int, ...], float]) -> int:
-    data = read_guarded(path, LARGEST, UsageError, too_large=", the most a log may have")
-    lines = data.split(b"\n")[:-1]  # the rest was cut short
-    for number, line in enumerate(lines, 1):
-        text = utf8_text(line, UsageError, path)
-        try:
-            found = json.loads(text)
-            if number == 1:
-                _same(path, found, head)
-                continue
-            for row in found["scores"]:
-                known[tuple(int(gene) for gene in row[:-1])] = float(row[-1])
-        except (ValueError, TypeError, KeyError, RecursionError):
-            text = f"{path}:{number}: is no line of a log of `mcusim nas search`; name another file"
-            raise UsageError(text) from None
-    return sum(len(line) + 1 for line in lines)
-
-
-def _same(path: Path, there: Any, head: dict[str, Any]) -> None:
-    if not isinstance(there, dict) or there.get("format") != FORMAT:
-        raise UsageError(f"{path}: is not a log of `mcusim nas search`; name another file")
-    differing = next((key for key in head if there.get(key) != head[key]), None)
-    if differing is not None:
-        text = f"{differing}: {str(there.get(differing))[:80]}, now {head[differing]}"
-        raise UsageError(f"{path} is the log of another search ({text}); name a new file")
-
-
-def _put(file: IO[bytes], line: dict[str, Any]) -> None:
-    file.write(json.dumps(line).encode() + b"\n")
-    file.flush()
-    os.fsync(file.fileno())

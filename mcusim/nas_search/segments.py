@@ -29,12 +29,23 @@ from mcusim.plan.static_array import array_blocks
 from mcusim.runtime.planning_costs import Costs, costs_of
 from mcusim.runtime.runtime import Runtime, find_runtime
 
-__all__ = ["BLOCK", "BLOCKS", "FIELDS", "SCRATCH", "SCRATCHES", "SegmentRules", "segment_rows"]
+__all__ = [
+    "BLOCK",
+    "BLOCKS",
+    "FIELDS",
+    "PARTS",
+    "SCRATCH",
+    "SCRATCHES",
+    "SegmentRules",
+    "segment_rows",
+    "space_parts",
+]
 
 STEPS, INPUT_LAST, OUT_FIRST, OUT_BYTES, MACS, STORED, TABLES, SHARED, RUNTIME, SYMBOLS, COUNT, BUFFERS = range(12)
 FIELDS, BLOCK, BLOCKS, SCRATCHES = 12, 6, 6, 6  # figures of a row; figures of a block, blocks, scratch buffers at most
 SCRATCH = FIELDS + BLOCK * BLOCKS
 ROW = SCRATCH + 2 * SCRATCHES
+PARTS = 2 + 2 * len(STAGES) * len(KERNELS) * len(EXPANSIONS)  # of a space
 PER_CHANNEL = 8  # bytes of a multiplier and a shift
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
@@ -92,17 +103,12 @@ class SegmentRules:
         chosen = {symbol for symbol, place in self.symbols.items() if mask >> place & 1}
         return self.kernels.loaded_bytes(isa, chosen) + self.runtime.code_bytes
 
-    def row(self, layers: Sequence[Layer], shape: tuple[int, int, int], space: NasSpace) -> tuple[Array, Graph]:
-        """A part's row, and its graph, for an input of ``shape``; channels at width 1 are scaled as the space's."""
-        architecture = Architecture(
-            "part", tuple(layers), rounding=ROUNDING, fixed_head=True, input=(shape[0], shape[1], shape[2])
-        )
-        builder = _Outline("part", architecture, space.width)
-        builder.build()
-        graph = self.runtime.executed(builder.graph)
+    def row(self, stored: Graph) -> Array:
+        """Of a part, as its file would have it."""
+        graph = self.runtime.executed(stored)
         row = np.zeros(ROW, np.int64)
         row[STEPS] = len(graph.operators)
-        self._bytes(graph, builder.graph, row)
+        self._bytes(graph, stored, row)
         blocks = self._blocks(graph)
         inner = [block for name, block in blocks if name == "inner"]
         ends = {name: block for name, block in blocks if name != "inner"}
@@ -111,7 +117,7 @@ class SegmentRules:
         row[COUNT] = len(inner)
         assert len(inner) <= BLOCKS, "a part has more tensors than a row has room for"
         row[FIELDS : FIELDS + BLOCK * len(inner)] = [value for block in inner for value in block]
-        return row, graph
+        return row
 
     def _blocks(self, graph: Graph) -> list[tuple[str, tuple[int, ...]]]:
         """Lives of the tensors: two phases each (first, last, bytes), the second of 0 bytes where there is one."""
@@ -160,27 +166,43 @@ def _read(graph: Graph) -> list[int]:
     return sorted({t for op in graph.operators for t in op.inputs if t >= 0 and graph.tensors[t].data is not None})
 
 
-def segment_rows(space: NasSpace, rules: SegmentRules) -> tuple[Array, Mapping[str, int]]:
-    """The rows of all parts of a space, in this order: the stem, the tail, then of each stage its first block and a
-    later one, by kernel and expansion; and figures of the network: bytes of its ``input``, ``filters`` widened in
-    RAM, what an interpreter's file has for the input."""
+def _part(layers: Sequence[Layer], shape: Sequence[int], space: NasSpace) -> Graph:
+    """For an input of ``shape``; channels at width 1 are scaled as the space's."""
+    source = (shape[0], shape[1], shape[2])
+    builder = _Outline(
+        "part", Architecture("part", tuple(layers), rounding=ROUNDING, fixed_head=True, input=source), space.width
+    )
+    builder.build()
+    return builder.graph
+
+
+def _made(graph: Graph) -> tuple[int, ...]:
+    return graph.tensors[graph.outputs[0]].shape[1:]
+
+
+def space_parts(space: NasSpace) -> list[Graph]:
+    """All parts of a space, in this order: the stem, the tail, then of each stage its first block and a later one, by
+    kernel and expansion. Filters are of zeros."""
     side = space.resolution
-    stem, graph = rules.row((("conv", 3, 2, FIRST), ("block", "1", 3, SECOND, 1, 1)), (side, side, 3), space)
-    array = rules.runtime.array
-    filters = 0 if array is None else array.filters([geometry(graph, op) for op in graph.operators])
-    shape = graph.tensors[graph.outputs[0]].shape[1:]
-    rows, blocks = [stem], list[Array]()
+    stem = _part((("conv", 3, 2, FIRST), ("block", "1", 3, SECOND, 1, 1)), (side, side, 3), space)
+    shape, blocks = _made(stem), list[Graph]()
     for channels, stride in STAGES:
         for step in (stride, 1):
             after = shape
             for kernel in KERNELS:
                 for expansion in EXPANSIONS:
-                    layers = (("block", str(expansion), kernel, channels, step, 1),)
-                    row, graph = rules.row(layers, (shape[0], shape[1], shape[2]), space)
-                    blocks.append(row)
-                    after = graph.tensors[graph.outputs[0]].shape[1:]
+                    blocks.append(_part((("block", str(expansion), kernel, channels, step, 1),), shape, space))
+                    after = _made(blocks[-1])
             shape = after
-    rows.append(rules.row(tail(space.classes), (shape[0], shape[1], shape[2]), space)[0])
+    return [stem, _part(tail(space.classes), shape, space), *blocks]
+
+
+def segment_rows(space: NasSpace, rules: SegmentRules) -> tuple[Array, Mapping[str, int]]:
+    """The rows of :func:`space_parts`, and figures of the network: bytes of its ``input``, ``filters`` widened in RAM,
+    what an interpreter's file has for the input."""
+    parts, array = space_parts(space), rules.runtime.array
+    stem = rules.runtime.executed(parts[0])
+    filters = 0 if array is None else array.filters([geometry(stem, op) for op in stem.operators])
     tables = PAIR_BYTES + TENSOR_BYTES if array is None else 0
-    extra = {"filters": filters, "input": side * side * 3, "tables": tables}
-    return np.ascontiguousarray(np.stack([*rows, *blocks])), extra
+    extra = {"filters": filters, "input": space.resolution**2 * 3, "tables": tables}
+    return np.ascontiguousarray(np.stack([rules.row(part) for part in parts])), extra

@@ -9,26 +9,22 @@ Not modelled: accuracy; networks of other shapes than the space's.
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from mcusim._version import __version__
 from mcusim.errors import UsageError
-from mcusim.files import read_guarded, utf8_text
 from mcusim.nas_search.figures import network_figures
 from mcusim.nas_search.space import NasSpace, drawn
 from mcusim.plan.pools import largest_region, sram_pool
-from mcusim.processes import deaf, pool, processes
-from mcusim.sweeps.executors import dask_client
-from mcusim.validation_errors import rule_of
+from mcusim.record_log import LogKind, RecordLog
+from mcusim.sweeps.ordered_work import OrderedWork
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
@@ -39,7 +35,6 @@ QUANTILES = 41  # points of a distribution that are kept
 KIB = 1024
 # RAM and flash of the map of best spaces
 GRID = ((192, 256, 320, 384, 448, 512), (512, 768, 1024, 1536, 2048))
-LARGEST = 1 << 26  # bytes of a log
 Progress = Callable[[int, int], object] | None
 
 
@@ -73,7 +68,7 @@ class NasRules:
     @property
     def head(self) -> dict[str, Any]:
         """The first line of a log."""
-        return {"format": "mcusim-nas-stats", "version": __version__, **self.__dict__}
+        return {"version": __version__, **self.__dict__}
 
 
 class SpaceStats(BaseModel):
@@ -102,6 +97,9 @@ class SpaceStats(BaseModel):
     def to_json(self) -> dict[str, Any]:
         """As tables have it."""
         return self.model_dump(exclude={"cells", "seconds", "quantiles"})
+
+
+STATS_LOG = LogKind("mcusim-nas-stats", "mcusim nas stats", "other statistics", "space", SpaceStats)
 
 
 def space_stats(space: NasSpace, rules: NasRules) -> SpaceStats:
@@ -135,100 +133,26 @@ def nas_stats(
     spaces: Sequence[NasSpace],
     rules: NasRules,
     log: Path | None = None,
-    jobs: int | None = None,
-    dask: str | None = None,
+    work: OrderedWork | None = None,
     progress: Progress = None,
 ) -> list[SpaceStats]:
     """Statistics of each space in its order; those that the log has are not computed again.
 
-    Raises UsageError for a log of other statistics, and a cluster that is not there.
+    Raises UsageError for a log of other statistics.
     """
-    count, head = processes(jobs), {**rules.head, "classes": sorted({space.classes for space in spaces})}
-    if dask is not None and jobs is not None:
-        raise UsageError("--jobs has no effect with --dask; the cluster has its own workers")
-    known, file = _opened(log, head)
-    missing = [space for space in spaces if str(space) not in known]
-    try:
-        for done, found in enumerate(_shared(missing, rules, count, dask), 1):
+    head = {**rules.head, "classes": sorted({space.classes for space in spaces})}
+    work = OrderedWork(1, None, "the statistics") if work is None else work
+    with RecordLog(log, STATS_LOG, head) as written:
+        known = {found.space: found for found in written.known}
+        missing = [space for space in spaces if str(space) not in known]
+        known_before = len(spaces) - len(missing)
+        for done, found in enumerate(work.map(_space_stats, [(space, rules) for space in missing]), known_before + 1):
             known[found.space] = found
-            if file is not None:
-                _put(file, found.model_dump_json())
+            written.append(found)
             if progress is not None:
-                progress(len(spaces) - len(missing) + done, len(spaces))
-    finally:
-        if file is not None:
-            file.close()
+                progress(done, len(spaces))
     return [known[str(space)] for space in spaces]
 
 
-def _shared(spaces: Sequence[NasSpace], rules: NasRules, count: int, dask: str | None) -> Iterator[SpaceStats]:
-    """In their order, each as soon as it and all before it are there."""
-    if dask is not None:
-        with dask_client(dask) as client:
-            futures = [client.submit(space_stats, space, rules, pure=False) for space in spaces]
-            yield from (future.result() for future in futures)
-    elif count == 1 or len(spaces) < 4:
-        yield from (space_stats(space, rules) for space in spaces)
-    else:
-        with pool(count, "the statistics") as shared:
-            with deaf():
-                waiting = [shared.submit(space_stats, space, rules) for space in spaces]
-            yield from (future.result() for future in waiting)
-
-
-def _opened(path: Path | None, head: Mapping[str, Any]) -> tuple[dict[str, SpaceStats], IO[bytes] | None]:
-    """What a log has, by space, and the file to go on with."""
-    if path is None:
-        return {}, None
-    known, whole = dict[str, SpaceStats](), 0
-    try:
-        if path.exists() and path.stat().st_size:
-            known, whole = _read(path, head)
-        file = path.open("r+b" if path.exists() else "wb")
-        file.truncate(whole)
-        file.seek(whole)
-        if not whole:
-            _put(file, json.dumps(head))
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    return known, file
-
-
-def _read(path: Path, head: Mapping[str, Any]) -> tuple[dict[str, SpaceStats], int]:
-    data = read_guarded(path, LARGEST, UsageError, too_large=", the most a log may have")
-    lines = data.split(b"\n")[:-1]  # the rest was cut short
-    known = dict[str, SpaceStats]()
-    for number, line in enumerate(lines, 1):
-        text = utf8_text(line, UsageError, path)
-        if number == 1:
-            _same_head(path, text, head)
-            continue
-        try:
-            found = SpaceStats.model_validate_json(text)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise UsageError(
-                f"{path}:{number}: is no record of a space: {'.'.join(map(str, first['loc']))}: {rule_of(first)}"
-            ) from None
-        known[found.space] = found
-    return known, sum(len(line) + 1 for line in lines)
-
-
-def _same_head(path: Path, text: str, head: Mapping[str, Any]) -> None:
-    try:
-        there = json.loads(text)
-    except (ValueError, RecursionError):
-        there = None
-    if not isinstance(there, dict) or there.get("format") != head["format"]:
-        raise UsageError(f"{path}: is not a log of `mcusim nas stats`; name another file")
-    differing = [key for key in head if there.get(key) != head[key]]
-    if differing:
-        key = differing[0]
-        text = f"{key}: {str(there.get(key))[:80]}, now {head[key]}"
-        raise UsageError(f"{path} is the log of other statistics ({text}); name a new file")
-
-
-def _put(file: IO[bytes], line: str) -> None:
-    file.write(line.encode() + b"\n")
-    file.flush()
-    os.fsync(file.fileno())
+def _space_stats(job: tuple[NasSpace, NasRules]) -> SpaceStats:
+    return space_stats(*job)

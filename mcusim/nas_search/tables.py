@@ -1,14 +1,16 @@
-"""Statistics of search spaces as text and as JSON."""
+"""Statistics of search spaces and networks that were searched, as text and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from mcusim.nas_search.search import FoundNetwork, NasSearch, SearchResult
+from mcusim.nas_search.selection import OBJECTIVES
 from mcusim.nas_search.stats import NasRules, SpaceStats, best_spaces
 from mcusim.text import columns, wrapped
 
-__all__ = ["stats_json", "stats_text"]
+__all__ = ["search_json", "search_text", "stats_json", "stats_text"]
 
 LISTED = 15
 
@@ -39,4 +41,54 @@ def stats_json(rules: NasRules, stats: Sequence[SpaceStats], share: float) -> di
         "machine": rules.machine, "runtime": rules.runtime, "ram": rules.ram, "flash": rules.flash,
         "networks": rules.networks, "seed": rules.seed, "in_place": rules.in_place, "min_fitting": share, "best": best,
         "spaces": [found.to_json() for found in ranked],
+    }  # fmt: skip
+
+
+def search_text(search: NasSearch, found: SearchResult, listed: int = 5) -> str:
+    """The best networks, or those of a front, at most 80 columns wide."""
+    rules, settings = search.rules, search.settings
+    lines = wrapped(
+        f"{search.space} on {rules.machine}, runtime {rules.runtime}, scorer {search.scorer[:40]}, seed {rules.seed}"
+    )
+    name, sign = settings.objectives[0], OBJECTIVES[settings.objectives[0]]
+    first, last = (_score(sign * value) for value in (found.best[0], found.best[-1]))
+    lines += wrapped(
+        f"{found.scored:,} networks that fit were scored; best {name} of the first generation {first}, of the last"
+        f" {last}"
+    )
+    shown = found.networks[:listed]
+    if len(settings.objectives) > 1:
+        shown = found.networks
+        lines += wrapped(
+            f"front by {', '.join(settings.objectives)}, {len(shown)} of {found.alive}: none is better by all of them"
+        )
+    timed = search.board is not None
+    rows = [["", "score", "MMACs", "RAM, B", "flash, B", *(["latency, ms", "90 %"] if timed else []), "blocks"]]
+    rows += [_network_row(number, own) for number, own in enumerate(shown, 1)]
+    return "\n".join([*lines, "", *columns(rows, left=1)])
+
+
+def _network_row(number: int, found: FoundNetwork) -> list[str]:
+    one, timed = found.candidate, list[str]()
+    if found.replayed is not None:
+        timed = [f"{found.replayed.latency_ms:,.1f}", found.replayed.range_text]
+    depths = "+".join(str(len(stage)) for stage in one.network.stages)
+    return [
+        str(number), _score(one.score), f"{one.macs / 1e6:.1f}", f"{one.ram:,}", f"{one.flash:,}", *timed, depths,
+    ]  # fmt: skip
+
+
+def _score(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:,.5g}"
+
+
+def search_json(search: NasSearch, found: SearchResult) -> dict[str, Any]:
+    """The networks, and the best by the first objective after each generation."""
+    rules, settings = search.rules, search.settings
+    sign = OBJECTIVES[settings.objectives[0]]
+    return {
+        "machine": rules.machine, "runtime": rules.runtime, "ram": rules.ram, "flash": rules.flash, "seed": rules.seed,
+        "space": str(search.space), "scorer": search.scorer, "objectives": [*settings.objectives],
+        "scored": found.scored, "best": [sign * value for value in found.best],
+        "networks": [one.to_json() for one in found.networks],
     }  # fmt: skip

@@ -129,7 +129,7 @@ def cluster(address: str) -> Runner:
 
 @contextmanager
 def dask_client(address: str) -> Iterator[Any]:
-    """A client of the scheduler at ``address``. Raises UsageError where there is none."""
+    """A client of the scheduler at ``address``. Raises UsageError where there is none, or it has no worker."""
     try:
         from distributed import Client
 
@@ -143,6 +143,7 @@ def dask_client(address: str) -> Iterator[Any]:
             text = " ".join(str(error).split())[:200] or type(error).__name__
             raise UsageError(f"no Dask scheduler at {address[:80]!r}: {text}") from None
         try:
+            _require_worker(client, address)
             yield client
         finally:
             client.close(timeout=5)
@@ -166,7 +167,6 @@ def _performed(client: Any, address: str, work: SharedWork, rest: list[Batch]) -
     from distributed import CancelledError
 
     try:
-        _require_worker(client, address)
         yield from _as_they_end(client, work, rest)
     except (CancelledError, OSError) as error:
         raise UsageError(f"the Dask cluster at {address} went away: {error}") from None

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from mcusim._version import __version__
 from mcusim.errors import UnsupportedError, UsageError
 from mcusim.kernels.kernel_set import load_set
+from mcusim.record_log import RecordLog
 from mcusim.sweeps.input_hashes import description_sha256
 from mcusim.tuning.layer import Layer
-from mcusim.tuning.log import TrialRecord, TuningLog
+from mcusim.tuning.log import TUNING_LOG, TrialRecord
 from mcusim.tuning.measuring import Measurer, TrialTask, TuningTask
 from mcusim.tuning.template import open_template, template_names
 from mcusim.tuning.trial import TrialResult
@@ -159,20 +160,16 @@ def tune_tasks(
     Raises UsageError for a log of another tuning, or a cluster that is not there, InputError for a template that has no
     value for a configuration.
     """
-    written, ends = TuningLog(log, plan.head), monotonic() + (plan.budget or float("inf"))
-    tuned: list[TunedTask] = []
+    ends, tuned = monotonic() + (plan.budget or float("inf")), list[TunedTask]()
 
     def step(done: int) -> None:
         if progress is not None:
             progress(len(tuned) * plan.trials + done, len(plan.tasks) * plan.trials)
 
-    try:
-        with Measurer(dict(plan.tasks), jobs, dask) as measurer:
-            for name, task in plan.tasks.items():
-                records = _tuned(plan, name, task, written, measurer, ends, step)
-                tuned.append(TunedTask(name, task, records, _sets(task, plan.kernels)))
-    finally:
-        written.close()
+    with RecordLog(log, TUNING_LOG, plan.head) as written, Measurer(dict(plan.tasks), jobs, dask) as measurer:
+        for name, task in plan.tasks.items():
+            records = _tuned(plan, name, task, written, measurer, ends, step)
+            tuned.append(TunedTask(name, task, records, _sets(task, plan.kernels)))
     return tuned
 
 
@@ -181,13 +178,13 @@ def _sets(task: TuningTask, kernels: str) -> dict[str, TrialResult]:
 
 
 def _tuned(
-    plan: TuningPlan, name: str, task: TuningTask, log: TuningLog, measurer: Measurer, ends: float,
+    plan: TuningPlan, name: str, task: TuningTask, log: RecordLog[TrialRecord], measurer: Measurer, ends: float,
     progress: Callable[[int], object],
 ) -> list[TrialRecord]:  # fmt: skip
     features = task.features()
     space, tuner = features.space, TUNERS[plan.tuner](features, plan.seed, name)
     tuner.warm([trial for trial in plan.warm if trial.template == task.described.get("template")])
-    known, records = log.known.get(name, []), list[TrialRecord]()
+    known, records = [record for record in log.known if record.task == name], list[TrialRecord]()
     while len(records) < plan.trials:
         if records and monotonic() >= ends and len(records) >= len(known):
             break

@@ -14,8 +14,9 @@ import numpy as np
 
 from mcusim.errors import InputError, McusimError, UsageError
 from mcusim.model.geometry import Geometry
+from mcusim.record_log import read_log
 from mcusim.tuning.features import ConfigFeatures
-from mcusim.tuning.log import TrialRecord, read_log
+from mcusim.tuning.log import TUNING_LOG, TrialRecord
 from mcusim.tuning.template import open_template
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def warm_trials(paths: Sequence[Path], machine: Machine, templates: Sequence[str
     known = {open_template(name).name: name for name in templates}
     found: list[WarmTrial] = []
     for path in paths:
-        log = read_log(path)
+        log = read_log(path, TUNING_LOG)
         board = _board(log.head.get("machine"), machine)
         records: dict[str, list[TrialRecord]] = {}
         for record in log.records:

@@ -46,7 +46,7 @@ def _summary(result: Verification) -> list[str]:
         seen = sum(found.found_by != "proof" and found.seed is None for found in result.findings)
         watched = "sanitizer off" if result.ran["sanitize"] == "off" else f"sanitizer: {_findings(seen)}"
         cycles = result.ran["cycles"]
-        took = "did not end" if cycles is None else f"{cycles:,} cycles"
+        took = "did not end" if cycles is None else f"{cycles:,} cycles from a warm start"
         lines += _row("run", f"kernels {result.ran['kernels'][:80]}, {took}; {watched}")
     for name, agreement in (("untiled", result.untiled), ("LiteRT", result.litert)):
         if agreement is not None:

@@ -95,7 +95,7 @@ class Verifier:
 
 def _ran(emulation: Emulation, outcome: Outcome) -> dict[str, object]:
     cycles = None if outcome.run is None else outcome.run.cycles
-    return {"kernels": emulation.kernels.name, "cycles": cycles, "sanitize": emulation.sanitize}
+    return {"kernels": emulation.kernels.name, "cycles": cycles, "start": "warm", "sanitize": emulation.sanitize}
 
 
 def _as_far(agreement: Agreement, outcome: Outcome) -> Agreement:

@@ -12,7 +12,8 @@ from tests.support.imports import FILES, MODULES, PACKAGE, circles, imported
 from tests.support.other_processes import LONGEST_WAIT
 
 ORDER = """
-    errors units text files validation_errors display processes _version | native | machine | model | memory | cpu
+    errors units text files validation_errors record_log display processes _version
+    | native | machine | model | memory | cpu
     | kernels | runtime
     | program | plan | codegen | engine | request | results | report | verification | api | evidence | sweeps
     | labs sessions nas_search | tuning | presentation | commands __main__

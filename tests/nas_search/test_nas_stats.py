@@ -26,6 +26,7 @@ from mcusim.plan.static_array import ArrayBlock, Phase, first_fit
 from mcusim.results.flash import flash_use
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import find_runtime
+from mcusim.sweeps.ordered_work import OrderedWork
 from tests.support.cases import sample_size
 from tests.support.pages.browser import opened
 from tests.support.pages.lab_page import axe_findings
@@ -89,7 +90,7 @@ def test_placement_is_that_of_the_allocators() -> None:
 def test_the_published_spaces_are_in_the_published_order() -> None:
     """320 kB and 1 MB, as the paper's planner was: the first is the first, ranks agree, the 80th percentile too."""
     spaces = [space for space in all_spaces() if str(space) in PUBLISHED]
-    stats = nas_stats(spaces, rules(ram=320_000, flash=1_000_000, networks=400, in_place=False), jobs=1)
+    stats = nas_stats(spaces, rules(ram=320_000, flash=1_000_000, networks=400, in_place=False))
     means = {found.space: found.mean_flops or 0.0 for found in stats if found.fitting}
     assert max(means, key=means.__getitem__) == "w0.5-r144"
     ours, theirs = [[values[name] for name in means] for values in (means, PUBLISHED)]
@@ -116,15 +117,16 @@ def without_times(path: Path) -> list[Any]:
 
 def test_a_log_cut_anywhere_is_gone_on_with_and_processes_give_the_same(tmp_path: Path) -> None:
     spaces, whole = all_spaces([Fraction(1, 5), Fraction(3, 10)], [48, 64, 96]), tmp_path / "whole.jsonl"
-    found = nas_stats(spaces, rules(), whole, jobs=1)
+    found = nas_stats(spaces, rules(), whole)
     data, dice = whole.read_bytes(), np.random.default_rng(2)
     for _ in range(sample_size(40, 3)):
         path = tmp_path / "cut.jsonl"
         path.write_bytes(data[: int(dice.integers(len(data) + 1))])
-        again = nas_stats(spaces, rules(), path, jobs=1)
+        again = nas_stats(spaces, rules(), path)
         assert [one.to_json() for one in again] == [one.to_json() for one in found]
         assert without_times(path) == without_times(whole)
-    nas_stats(spaces, rules(), tmp_path / "two.jsonl", jobs=2)
+    with OrderedWork(2, None, "the statistics") as work:
+        nas_stats(spaces, rules(), tmp_path / "two.jsonl", work)
     assert without_times(tmp_path / "two.jsonl") == without_times(whole)
     with pytest.raises(UsageError, match=r"log of other statistics \(classes: \[100\], now \[7\]\)"):
         nas_stats(all_spaces([Fraction(1, 5)], [48], 7), rules(), whole)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,12 +15,15 @@ from mcusim.commands.shared.groups import MachineKeys, Written
 from mcusim.commands.shared.output import check_apart, check_outputs, write_bytes
 from mcusim.commands.shared.progress import bar_with_eta
 from mcusim.errors import UsageError
-from mcusim.units import parse_size, quoted
+from mcusim.units import parse_duration, parse_size, quoted
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
+    from mcusim.nas_search.evolution import EvolutionSettings
     from mcusim.nas_search.search import NasSearch
     from mcusim.nas_search.space import NasSpace
+    from mcusim.nas_search.stats import NasRules
+    from mcusim.sweeps.ordered_work import OrderedWork
 
 Runtime = Annotated[str, typer.Option("--runtime", metavar="NAME", help="What executes the networks, as in `run`.")]
 Ram = Annotated[str | None, typer.Option("--ram", metavar="SIZE", help="RAM to fit. Default: the board's.")]
@@ -42,28 +44,42 @@ InPlace = Annotated[
     bool, typer.Option("--in-place/--not-in-place", help="Compiled depthwise convolutions write over their input.")
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Another seed, other networks.")]
-Log = Annotated[Path | None, typer.Option("--log", metavar="FILE", help="A line for each space, not computed again.")]
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Distributions and the map, in one file.")]
+Log = Annotated[Path | None, typer.Option("--log", metavar="FILE", help="What was done is not done again.")]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Distributions and the map, in a page.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Default: one a core.")]
 Dask = Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask cluster's scheduler.")]
 
 
 @dataclass(frozen=True)
-class SpaceOptions:
-    """Which spaces, and what networks have to fit."""
+class NetworkNeeds:
+    """What networks have to fit."""
 
-    runtime: Runtime = "tinyengine"
     ram: Ram = None
     flash: Flash = None
-    widths: Widths = None
-    resolutions: Resolutions = None
     classes: Classes = 100
-    networks: Networks = 1000
-    min_fitting: Share = 0.5
     in_place: InPlace = True
 
-    @property
-    def spaces(self) -> list[NasSpace]:
+    def rules(self, machine: Machine, runtime: str, **others: Any) -> NasRules:
+        """Raises UsageError for what is no size or no runtime."""
+        from mcusim.nas_search.stats import NasRules
+        from mcusim.runtime.runtime import find_runtime
+
+        find_runtime(runtime)
+        given = (("ram", self.ram), ("flash", self.flash))
+        limits = {name: None if text is None else _size(name, text) for name, text in given}
+        return NasRules.of(machine, runtime, **limits, in_place=self.in_place, **others)
+
+
+@dataclass(frozen=True)
+class SpaceOptions:
+    """Which spaces, and how many networks of each."""
+
+    widths: Widths = None
+    resolutions: Resolutions = None
+    networks: Networks = 1000
+    min_fitting: Share = 0.5
+
+    def spaces(self, classes: int) -> list[NasSpace]:
         """Raises UsageError for a list that is none."""
         from mcusim.nas_search.space import RESOLUTIONS, WIDTHS, all_spaces
 
@@ -76,38 +92,40 @@ class SpaceOptions:
         if wrong is not None:
             raise UsageError(f"--resolutions: {float(wrong):g} is no resolution; there are 32 to 512")
         whole = RESOLUTIONS if sides is None else [int(side) for side in sides]
-        return all_spaces([*dict.fromkeys(widths)], [*dict.fromkeys(whole)], self.classes)
-
-    def limits(self) -> dict[str, Any]:
-        """Bytes that were given."""
-        given = {"ram": self.ram, "flash": self.flash}
-        return {name: None if text is None else _size(name, text) for name, text in given.items()}
+        return all_spaces([*dict.fromkeys(widths)], [*dict.fromkeys(whole)], classes)
 
 
 @dataclass(frozen=True)
-class StatsWork:
-    """Where statistics are computed and written down."""
+class NasWork:
+    """Where it is computed and written down."""
 
     seed: Seed = 0
     log: Log = None
-    html: Html = None
     jobs: Jobs = None
     dask: Dask = None
 
-    def check(self, inputs: Sequence[str], written: Written) -> None:
+    def check(self, machine: str, files: list[Path], written: Written) -> None:
         """Refuse before the work what could not be written after it."""
         if self.log is not None:
-            check_apart(self.log, inputs)
-        if self.html is not None:
-            check_outputs([self.html], written.json, [*inputs, self.log], written.force)
+            check_apart(self.log, [machine])
+        check_outputs(files, written.json, [machine, self.log], written.force)
+
+    def opened(self, what: str) -> OrderedWork:
+        """The processes or the cluster of ``what``."""
+        from mcusim.sweeps.ordered_work import OrderedWork
+
+        return OrderedWork(self.jobs, self.dask, what)
 
 
 @grouped
 def stats(
     machine: options.Machine = "stm32f746g-disco",
     *,
+    runtime: Runtime = "tinyengine",
+    needs: NetworkNeeds,
     subject: SpaceOptions,
-    work: StatsWork,
+    html: Html = None,
+    work: NasWork,
     keys: MachineKeys,
     written: Written,
 ) -> int:
@@ -127,20 +145,16 @@ def stats(
     output = written.to(machine, work.log)
     from mcusim.api.simulate import changed
     from mcusim.nas_search.page import stats_page
-    from mcusim.nas_search.stats import NasRules, best_spaces, nas_stats
+    from mcusim.nas_search.stats import best_spaces, nas_stats
     from mcusim.nas_search.tables import stats_json, stats_text
-    from mcusim.runtime.runtime import find_runtime
 
-    work.check([machine], written)
-    find_runtime(subject.runtime)
-    board, spaces, share = changed(machine, keys.overrides), subject.spaces, subject.min_fitting
-    rules = NasRules.of(
-        board, subject.runtime, **subject.limits(), networks=subject.networks, seed=work.seed, in_place=subject.in_place
-    )
-    with bar_with_eta("statistics", "spaces") as step:
-        found = nas_stats(spaces, rules, work.log, work.jobs, work.dask, step)
-    if work.html is not None:
-        write_bytes(work.html, stats_page(rules, found, share).encode(), written.force)
+    work.check(machine, [html] if html else [], written)
+    spaces, share = subject.spaces(needs.classes), subject.min_fitting
+    rules = needs.rules(changed(machine, keys.overrides), runtime, networks=subject.networks, seed=work.seed)
+    with bar_with_eta("statistics", "spaces") as step, work.opened("the statistics") as shared:
+        found = nas_stats(spaces, rules, work.log, shared, step)
+    if html is not None:
+        write_bytes(html, stats_page(rules, found, share).encode(), written.force)
     output.emit(lambda: stats_text(rules, found, share), lambda: stats_json(rules, found, share))
     return 0 if best_spaces(found, share)[0].share >= max(share, 1 / rules.networks) else 1
 
@@ -153,46 +167,47 @@ Outputs = Annotated[
     list[Path] | None, typer.Option("-o", "--output", metavar="FILE", help="The best as .json or .tflite; repeatable.")
 ]
 Generations = Annotated[int, typer.Option("--generations", metavar="N", min=0, max=10_000, help="Of the evolution.")]
-
-
-Scores = Annotated[Path | None, typer.Option("--log", metavar="FILE", help="Scores, not asked for again.")]
+MostLatency = Annotated[
+    str | None,
+    typer.Option("--max-latency", metavar="TIME", help="Slower networks do not live: 100 ms, by replay on the board."),
+]
+Objectives = Annotated[
+    str,
+    typer.Option("--objectives", metavar="LIST", help="score (default), latency, macs, ram, flash; several: a front."),
+]
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What networks have to fit, what they are worth, how they are searched."""
+    """What networks are worth, and how they are searched."""
 
-    runtime: Runtime = "tinyengine"
-    ram: Ram = None
-    flash: Flash = None
-    classes: Classes = 100
-    in_place: InPlace = True
     scorer: ScorerText = "macs"
+    objectives: Objectives = "score"
+    max_latency: MostLatency = None
     generations: Generations = 30
-    seed: Seed = 0
-    log: Scores = None
-    out: Outputs = None
 
-    @property
-    def files(self) -> list[Path]:
-        """For the best network. Raises UsageError for one of another kind."""
-        files = self.out or []
-        wrong = next((path for path in files if path.suffix not in (".json", ".tflite")), None)
-        if wrong is not None:
-            raise UsageError(f"{wrong}: a network is written as .json or .tflite")
-        return files
-
-    def search(self, space: str, machine: Machine) -> NasSearch:
+    def settings(self, machine: Machine) -> EvolutionSettings:
         """Raises UsageError for what cannot be meant."""
         from mcusim.nas_search.evolution import EvolutionSettings
-        from mcusim.nas_search.search import NasSearch
-        from mcusim.nas_search.stats import NasRules
+        from mcusim.nas_search.selection import OBJECTIVES
 
-        given = (("ram", self.ram), ("flash", self.flash))
-        limits = {name: None if text is None else _size(name, text) for name, text in given}
-        rules = NasRules.of(machine, self.runtime, **limits, seed=self.seed, in_place=self.in_place)
-        settings = EvolutionSettings(generations=self.generations)
-        return NasSearch(_space(space, self.classes), rules, self.scorer, settings)
+        names = tuple(dict.fromkeys(name.strip() for name in self.objectives.split(",")))
+        wrong = next((name for name in names if name not in OBJECTIVES), None)
+        if wrong is not None:
+            raise UsageError(f"--objectives: {quoted(wrong[:40])} is none of {', '.join(OBJECTIVES)}")
+        most = None if self.max_latency is None else int(parse_duration(self.max_latency).cycles(machine.core.clock))
+        if most is not None and most < 1:
+            raise UsageError(f"--max-latency {self.max_latency}: must be above 0")
+        return EvolutionSettings(generations=self.generations, objectives=names, most_cycles=most)
+
+    def search(self, space: str, machine: Machine, rules: NasRules, classes: int) -> NasSearch:
+        """Raises UsageError for what cannot be meant."""
+        from mcusim.nas_search.latency import ReplayBoard
+        from mcusim.nas_search.search import NasSearch
+
+        settings = self.settings(machine)
+        board = ReplayBoard(machine, rules.runtime, rules.in_place) if settings.timed else None
+        return NasSearch(_space(space, classes), rules, self.scorer, settings, board)
 
 
 @grouped
@@ -200,37 +215,50 @@ def search(
     space: Space,
     machine: options.Machine = "stm32f746g-disco",
     *,
-    asked: SearchOptions,
+    runtime: Runtime = "tinyengine",
+    needs: NetworkNeeds,
+    how: SearchOptions,
+    out: Outputs = None,
+    work: NasWork,
     keys: MachineKeys,
     written: Written,
 ) -> int:
-    """The best network of a search space for a board, by evolution: TinyNAS's second step.
+    """The best networks of a search space for a board, by evolution: TinyNAS's second step.
 
     A hundred networks that fit, then 50 crossovers and 50 mutations of the best 20 in each
-    generation; only networks that fit live. A scorer says what a network is worth: its
-    multiply-accumulates, a table of macs and score, or a Python function, which gets the
-    network as a dictionary. Weights of a .tflite are random. Exit status 1: too few fit.
+    generation. A scorer says what a network is worth: its multiply-accumulates, a table of
+    macs and score, or a Python function of the network. By several objectives the result is
+    a front (NSGA-II). Latency is by replay. Exit status 1: too few networks fit.
 
     \b
     Examples:
       mcusim nas search w0.5-r144 -o net.json -o net.tflite
-      mcusim nas search w0.4-r128 --scorer accuracy.csv --log search.jsonl
-      mcusim nas search w0.3-r96 -m nucleo-f746zg --scorer mine.py:accuracy
+      mcusim nas search w0.4-r128 --scorer mine.py:accuracy --max-latency "150 ms"
+      mcusim nas search w0.3-r96 --objectives score,latency --log search.jsonl
     """
-    output = written.to(machine, asked.log)
+    output = written.to(machine, work.log)
     from mcusim.api.simulate import changed
     from mcusim.nas_search.scorers import scorer_of
-    from mcusim.nas_search.search import network_file, search_json, search_text
+    from mcusim.nas_search.search import network_file
+    from mcusim.nas_search.tables import search_json, search_text
 
-    files = asked.files
-    check_outputs(files, written.json, [machine, asked.log], written.force)
-    wanted, score = asked.search(space, changed(machine, keys.overrides)), scorer_of(asked.scorer)
-    with bar_with_eta("evolution", "generations") as step:
-        found = wanted.run(score, asked.log, step)
-    for path in files:
-        write_bytes(path, network_file(found.population[0], path.suffix), written.force)
+    work.check(machine, _network_files(out), written)
+    board = changed(machine, keys.overrides)
+    wanted = how.search(space, board, needs.rules(board, runtime, seed=work.seed), needs.classes)
+    with bar_with_eta("search", "steps") as step, work.opened("the search") as shared:
+        found = wanted.run(scorer_of(how.scorer, shared), work.log, shared, step)
+    for path in out or ():
+        write_bytes(path, network_file(found.networks[0], path.suffix), written.force)
     output.emit(lambda: search_text(wanted, found), lambda: search_json(wanted, found))
     return 0
+
+
+def _network_files(files: list[Path] | None) -> list[Path]:
+    """For the best network. Raises UsageError for one of another kind."""
+    wrong = next((path for path in files or () if path.suffix not in (".json", ".tflite")), None)
+    if wrong is not None:
+        raise UsageError(f"{wrong}: a network is written as .json or .tflite")
+    return files or []
 
 
 def _number(name: str, text: str) -> Fraction:

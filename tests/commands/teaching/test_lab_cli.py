@@ -292,7 +292,8 @@ def _run_cells(text: str, names: dict[str, Any]) -> None:
             exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
 
 
-@pytest.mark.parametrize("name", lab_names())
+@few(2)
+@pytest.mark.parametrize("name", lab_names()[::-1])
 def test_the_solution_runs_as_a_notebook(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "solved.ipynb"
     assert main(["lab", name, "--notebook", str(path), "--solved"]) == 0
@@ -305,8 +306,8 @@ def test_the_solution_runs_as_a_notebook(name: str, tmp_path: Path, capsys: pyte
     )
 
 
-@few(3)
-@pytest.mark.parametrize("name", lab_names())
+@few(1)
+@pytest.mark.parametrize("name", lab_names()[::-1])
 def test_the_students_notebook_runs_before_anything_is_filled_in(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,141 @@
+"""How long networks take: replayed whole, or as sums of their parts, each of which is replayed once on the board.
+
+A search asks for thousands of networks that are made of a hundred parts; what it returns is replayed whole. The sums
+leave out what caches keep from part to part. Not modelled: options of a plan other than its runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from mcusim.api.simulate import simulate
+from mcusim.errors import UsageError
+from mcusim.evidence.annotate import annotate
+from mcusim.nas_search.figures import network_graph, network_parts
+from mcusim.nas_search.segments import space_parts
+
+if TYPE_CHECKING:
+    from mcusim.machine.description import Machine
+    from mcusim.model.graph import Graph
+    from mcusim.nas_search.space import NasNetwork, NasSpace
+    from mcusim.results import Result
+    from mcusim.sweeps.ordered_work import OrderedWork
+
+__all__ = ["NEVER", "PartCycles", "ReplayBoard", "ReplayedNetwork", "replay_all"]
+
+R = TypeVar("R")
+Step = Callable[[object], object] | None
+Array = np.ndarray[Any, np.dtype[np.int64]]
+NEVER = 1 << 40  # cycles of a part that does not fit the board
+
+
+class ReplayedNetwork(BaseModel):
+    """A whole replay: its cycles and milliseconds, and where nine measurements of ten are expected; all None where the
+    network does not fit the board."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    cycles: int | None = None
+    latency_ms: float | None = None
+    low_ms: float | None = None
+    high_ms: float | None = None
+    energy_mj: float | None = None
+
+    @property
+    def range_text(self) -> str:
+        """Where a measurement is expected, for tables."""
+        return "-" if self.low_ms is None or self.high_ms is None else f"{self.low_ms:,.0f} to {self.high_ms:,.0f}"
+
+
+@dataclass(frozen=True)
+class ReplayBoard:
+    """What networks are replayed on: a board under a runtime."""
+
+    machine: Machine
+    runtime: str
+    in_place: bool = True
+
+    def result(self, graph: Graph) -> Result:
+        """Of a graph."""
+        return simulate(graph, self.machine, runtime=self.runtime, in_place=None if self.in_place else False)
+
+    def replayed(self, network: NasNetwork) -> ReplayedNetwork:
+        """A whole network."""
+        found = annotate(self.result(network_graph(network)))
+        if found.run is None or found.energy is None:
+            return ReplayedNetwork()
+        low, high = (None, None) if found.interval is None else found.interval.latency_ms
+        return ReplayedNetwork(
+            cycles=found.run.cycles, latency_ms=found.energy.latency_ms, low_ms=low, high_ms=high,
+            energy_mj=found.energy.energy_mj,
+        )  # fmt: skip
+
+    def milliseconds(self, cycles: int) -> float:
+        """Of the core's cycles."""
+        return cycles / self.machine.core.clock * 1000
+
+    def cycles(self, seconds: Fraction) -> int:
+        """The most whole cycles within ``seconds``."""
+        return int(seconds * self.machine.core.clock)
+
+
+def _part_cycles(job: tuple[ReplayBoard, Graph]) -> tuple[int, int]:
+    """Of a part's operators, and of the run outside of them."""
+    board, graph = job
+    run = board.result(graph).run
+    if run is None:
+        return NEVER, 0
+    inside = sum(operator.cycles for operator in run.operators if operator.index >= 0)
+    return inside, run.cycles - inside
+
+
+@dataclass(frozen=True)
+class PartCycles:
+    """Cycles of each part of a space, in the order of its rows, and of a run outside of its operators."""
+
+    parts: Array
+    outside: int
+
+    @classmethod
+    def replayed(cls, space: NasSpace, board: ReplayBoard, work: OrderedWork, step: Step = None) -> PartCycles:
+        """Each part replayed alone. Raises UsageError for a board that cannot be replayed on."""
+        found = _stepped(work.map(_part_cycles, [(board, part) for part in space_parts(space)]), step)
+        if all(cycles == NEVER for cycles, _ in found):
+            raise UsageError(f"{space}: no part of its networks fits {board.machine.name}")
+        return cls(np.array([cycles for cycles, _ in found], np.int64), max(outside for _, outside in found))
+
+    def cycles(self, choices: Array) -> Array:
+        """Of networks, rows of :func:`mcusim.nas_search.space.drawn`."""
+        ids, counts = network_parts(choices)
+        ends = np.cumsum(counts)
+        sums = np.concatenate([[0], np.cumsum(self.parts[ids])])
+        found: Array = sums[ends] - sums[ends - counts] + self.outside
+        return found
+
+
+def replay_all(
+    board: ReplayBoard, networks: Sequence[NasNetwork], work: OrderedWork, step: Step = None
+) -> list[ReplayedNetwork]:
+    """Whole networks, in their order."""
+    return _stepped(work.map(_replayed, [(board, network) for network in networks]), step)
+
+
+def _replayed(job: tuple[ReplayBoard, NasNetwork]) -> ReplayedNetwork:
+    board, network = job
+    return board.replayed(network)
+
+
+def _stepped(results: Iterable[R], step: Step) -> list[R]:
+    """All of them; ``step`` is called with each."""
+    found = []
+    for result in results:
+        found.append(result)
+        if step is not None:
+            step(result)
+    return found
