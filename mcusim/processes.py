@@ -18,7 +18,7 @@ from typing import Any
 
 from mcusim.errors import UsageError
 
-__all__ = ["MOST_PROCESSES", "TooLongError", "cores", "cpu_limited", "deaf", "pool", "processes"]
+__all__ = ["MOST_PROCESSES", "TooLongError", "cores", "cpu_limited", "deaf", "pool", "processes", "time_limited"]
 
 MOST_PROCESSES = 32  # each of them holds an emulator
 
@@ -104,17 +104,30 @@ def cpu_limited(seconds: float) -> Iterator[None]:
     """Raise TooLongError where a user's code does not end within ``seconds`` of the processor; only in a main thread,
     as workers and commands are."""
 
+    with _limited(seconds, signal.ITIMER_VIRTUAL, signal.SIGVTALRM):
+        yield
+
+
+@contextmanager
+def time_limited(seconds: float) -> Iterator[None]:
+    """:func:`cpu_limited` by the clock on the wall: waiting counts."""
+    with _limited(seconds, signal.ITIMER_REAL, signal.SIGALRM):
+        yield
+
+
+@contextmanager
+def _limited(seconds: float, timer: int, number: signal.Signals) -> Iterator[None]:
     def late(*_: object) -> None:
         raise TooLongError
 
     try:
-        before = signal.signal(signal.SIGVTALRM, late)
-    except ValueError:
+        before = signal.signal(number, late)
+    except ValueError:  # not the main thread
         yield
         return
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        signal.setitimer(timer, 0)
+        signal.signal(number, before)

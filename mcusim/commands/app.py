@@ -98,6 +98,7 @@ _COMMANDS: dict[str, list[tuple[str, Callable[..., int], str]]] = {
         ("export", export.export, "Write a network as a .tflite."),
         ("memory", memory.memory, "When tensors are alive, and where allocators put them."),
         ("reorder", reorder.reorder, "The order of operators that needs least memory."),
+        ("nas front", nas.front, "Score against latency on several boards."),
         ("nas search", nas.search, "The best networks of a search space for a board."),
         ("nas stats", nas.stats, "Which search space is the best for a board (TinyNAS)."),
         ("machines", inspect.machines, "The boards, every figure with its basis and source."),

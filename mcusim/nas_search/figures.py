@@ -13,8 +13,9 @@ import numpy as np
 
 from mcusim.model.graph import Graph
 from mcusim.model.zoo.builder import GraphBuilder, estimate_file_bytes
-from mcusim.nas_search import placement as P
-from mcusim.nas_search.segments import BLOCKS, SCRATCHES, SegmentRules, segment_rows
+from mcusim.nas_search.placement import joined as P
+from mcusim.nas_search.placement.layout import BLOCKS, SCRATCHES
+from mcusim.nas_search.segments import SegmentRules, segment_rows
 from mcusim.nas_search.space import DEPTHS, EXPANSIONS, KERNELS, NasNetwork, NasSpace
 
 __all__ = ["NetworkFigures", "network_figures", "network_graph", "network_parts"]

@@ -1,4 +1,4 @@
-"""The page of ``mcusim nas stats``: distributions of the best spaces, and the best space by RAM and flash.
+"""The pages of ``mcusim nas``: distributions of the best spaces, the best space by RAM and flash; fronts of boards.
 
 Not modelled: boards between the cells of the map.
 """
@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mcusim.nas_search.front import BoardFront, FrontNetwork, FrontPlan
+from mcusim.nas_search.selection import spread
 from mcusim.nas_search.stats import GRID, QUANTILES, NasRules, SpaceStats, best_spaces
+from mcusim.nas_search.tables import latency_text, score_levels, score_text
 from mcusim.report.html.page import PlotFigure, page, plain, table
 from mcusim.report.html.style import LAYOUT, PART_COLOURS, axis
 
-__all__ = ["stats_page"]
+__all__ = ["front_page", "stats_page"]
 
-DRAWN = 10  # spaces with a line
+DRAWN = 10  # spaces with a line, networks of a front in its table
 _PLAIN: dict[str, Any] = {**LAYOUT, "margin": {"l": 64, "r": 14, "t": 28, "b": 44}}
 
 
@@ -89,3 +92,69 @@ def _best_of(stats: Sequence[SpaceStats], row: int, column: int, share: float) -
         return None
     mean, space = max(able, key=lambda pair: (pair[0], pair[1]))
     return space, mean
+
+
+def front_page(plan: FrontPlan, fronts: Sequence[BoardFront]) -> str:
+    """Equal fronts give equal text."""
+    lead = (
+        f"<p>Networks of MobileNet-like search spaces, scored by {plain(plan.scorer)}; a front has those that none is"
+        " better than by score and by latency. Latency is that of a whole replay on the board; nine measurements of ten"
+        " are expected in its band.</p>"
+    )
+    parts: list[Any] = [lead]
+    if any(front.networks for front in fronts):
+        levels = score_levels(fronts)
+        rows = [[plain(front.on.name), *(latency_text(front.fastest(level)) for level in levels)] for front in fronts]
+        parts += [_fronts(plan, fronts), "<h2>The fastest network by score, ms</h2>"]
+        parts.append(table(["score of at least", *map(score_text, levels)], rows))
+    for front in fronts:
+        shown = spread(front.networks, DRAWN)
+        parts += [f"<h2>{plain(front.on.name)}</h2>", *(f"<p>{plain(reason)}</p>" for reason in front.reasons)]
+        if len(shown) < len(front.networks):
+            parts.append(f"<p>{len(shown)} of {len(front.networks)} networks; the JSON has all of them.</p>")
+        parts += [table(_FRONT_HEAD, [[*map(plain, _front_row(one))] for one in shown])] if shown else []
+    return page("Networks by score and latency", parts)
+
+
+_FRONT_HEAD = ["space", "score", "latency, ms", "90 %", "energy, mJ", "MMACs", "RAM, B", "flash, B"]
+
+
+def _front_row(one: FrontNetwork) -> list[str]:
+    energy = "-" if one.replayed.energy_mj is None else f"{one.replayed.energy_mj:,.1f}"
+    needs = [f"{one.macs / 1e6:,.1f}", f"{one.ram:,}", f"{one.flash:,}"]
+    return [one.space, score_text(one.score), latency_text(one), one.replayed.range_text, energy, *needs]
+
+
+def _fronts(plan: FrontPlan, fronts: Sequence[BoardFront]) -> PlotFigure:
+    """Score over latency: a line and a band for each board."""
+    traces = [
+        trace
+        for number, front in enumerate(fronts)
+        if front.networks
+        for trace in _front_traces(front, PART_COLOURS[number % len(PART_COLOURS)])
+    ]
+    layout = {
+        **_PLAIN, "showlegend": True, "legend": {"orientation": "h", "y": -0.16}, "xaxis": axis("latency, ms"),
+        "yaxis": axis(f"score, {plain(plan.scorer[:40])}"), "margin": {"l": 84, "r": 14, "t": 28, "b": 44},
+    }  # fmt: skip
+    return PlotFigure("<b>Fronts</b>: further up and further left is better", traces, layout, height=520)
+
+
+def _front_traces(front: BoardFront, colour: str) -> list[dict[str, Any]]:
+    """The band of the intervals, and the line over it."""
+    networks, name = front.networks, plain(front.on.name)
+    ends = [(one.replayed.low_ms or one.latency_ms, one.replayed.high_ms or one.latency_ms) for one in networks]
+    scores = [one.score for one in networks]
+    band = {
+        "type": "scatter", "mode": "lines", "x": [*(low for low, _ in ends), *(high for _, high in reversed(ends))],
+        "y": [*scores, *reversed(scores)], "fill": "toself", "fillcolor": colour, "opacity": 0.16, "line": {"width": 0},
+        "hoverinfo": "skip", "showlegend": False, "legendgroup": name,
+    }  # fmt: skip
+    line = {
+        "type": "scatter", "mode": "lines+markers", "name": name, "legendgroup": name,
+        "x": [one.latency_ms for one in networks], "y": scores,
+        "text": [f"{plain(one.space)}, {one.macs / 1e6:.1f} MMACs, {one.ram:,} B" for one in networks],
+        "line": {"color": colour, "width": 2}, "marker": {"color": colour, "size": 5},
+        "hovertemplate": "%{text}<br>%{x:.1f} ms, score %{y}<extra>" + name + "</extra>",
+    }  # fmt: skip
+    return [band, line]

@@ -9,6 +9,7 @@ import csv
 import hashlib
 import runpy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from io import StringIO
 from math import isfinite, log
@@ -20,21 +21,21 @@ import numpy as np
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded, utf8_text
 from mcusim.nas_search.evolution import Scorer
-from mcusim.processes import TooLongError, cpu_limited
+from mcusim.processes import TooLongError, time_limited
 from mcusim.sweeps.ordered_work import OrderedWork
 from mcusim.units import quoted
 
-__all__ = ["scorer_of", "scorer_sha256"]
+__all__ = ["SECONDS", "scorer_of", "scorer_sha256"]
 
 LARGEST = 1 << 24  # bytes of a table or a function's file
 TOO_LARGE = ", the most that a scorer's file may have"
-SECONDS = 10.0  # of the processor, for a network
+SECONDS = 60.0  # for a network
 
 
-def scorer_of(text: str, work: OrderedWork | None = None) -> Scorer:
+def scorer_of(text: str, work: OrderedWork | None = None, seconds: float = SECONDS) -> Scorer:
     """``macs``; ``TABLE.csv`` with columns ``macs`` and ``score``, interpolated over the logarithm of the
     multiply-accumulates; or ``FILE.py:FUNCTION``, which is called with a network as a dictionary and returns its score,
-    in the processes of ``work``.
+    in the processes of ``work``, and has ``seconds`` for each.
 
     Raises UsageError for what is none, or not right.
     """
@@ -42,7 +43,7 @@ def scorer_of(text: str, work: OrderedWork | None = None) -> Scorer:
         return lambda networks: [float(network["macs"]) for network in networks]
     path, _, function = text.rpartition(":")
     if path.endswith(".py"):
-        return _by_function(Path(path), function, work)
+        return _by_function(Path(path), function, seconds, work)
     if text.endswith(".csv"):
         return _by_table(Path(text))
     raise UsageError(f"--scorer {quoted(text[:80])}: macs, TABLE.csv or FILE.py:FUNCTION")
@@ -79,46 +80,65 @@ def _by_table(path: Path) -> Scorer:
     return lambda networks: [float(np.interp(log(max(n["macs"], 1)), known, values)) for n in networks]
 
 
-def _by_function(path: Path, name: str, work: OrderedWork | None) -> Scorer:
+def _by_function(path: Path, name: str, seconds: float, work: OrderedWork | None) -> Scorer:
     mark = scorer_sha256(f"{path}:{name}")
-    _function(path, name, mark)
+    function = _UserFunction(path, name, mark, seconds)
+    function.loaded()
 
     def scores(networks: Sequence[Mapping[str, Any]]) -> list[float]:
-        jobs = [(path, name, mark, network) for network in networks]
+        jobs = [(function, network) for network in networks]
         return [*(map(_score, jobs) if work is None else work.map(_score, jobs))]
 
     return scores
 
 
-@lru_cache(maxsize=8)
-def _function(path: Path, name: str, mark: str | None) -> Callable[[dict[str, Any]], object]:
-    """Of a user's file; ``mark`` is its content's."""
-    try:
-        with cpu_limited(SECONDS):
-            function = runpy.run_path(str(path)).get(name)
-    except TooLongError:
-        raise UsageError(f"{path}: does not end within {SECONDS:g} s of the processor") from None
-    except (Exception, SystemExit) as error:  # whatever a user's file does
-        raise UsageError(f"{path}: {_said(error)}") from None
-    if not callable(function):
-        raise UsageError(f"{path} has no function {quoted(name[:80])}")
-    called: Callable[[dict[str, Any]], object] = function
-    return called
+@dataclass(frozen=True)
+class _UserFunction:
+    """A function of a user's file, whose content is ``mark``; it and the file have ``seconds``."""
+
+    path: Path
+    name: str
+    mark: str | None
+    seconds: float
+
+    @lru_cache(maxsize=8)  # noqa: B019  # a few, for as long as the process
+    def loaded(self) -> Callable[[dict[str, Any]], object]:
+        """Raises UsageError for a file that does not end well, or does not have it."""
+        try:
+            with time_limited(self.seconds):
+                function = runpy.run_path(str(self.path)).get(self.name)
+        except TooLongError:
+            raise UsageError(f"{self.path}: {self.late}") from None
+        except (Exception, SystemExit) as error:  # whatever a user's file does
+            raise UsageError(f"{self.path}: {_said(error)}") from None
+        if not callable(function):
+            raise UsageError(f"{self.path} has no function {quoted(self.name[:80])}")
+        called: Callable[[dict[str, Any]], object] = function
+        return called
+
+    @property
+    def late(self) -> str:
+        """What it does that takes too long."""
+        return f"does not end within {self.seconds:g} s; --scorer-limit gives it more"
+
+    def score(self, network: Mapping[str, Any]) -> float:
+        """Raises UsageError for what is no score."""
+        name, function = f"{self.path}:{self.name}", self.loaded()
+        try:
+            with time_limited(self.seconds):
+                value = function(dict(network))
+        except TooLongError:
+            raise UsageError(f"scorer {name} {self.late}") from None
+        except (Exception, SystemExit) as error:  # whatever a user's function does
+            raise UsageError(f"scorer {name}: {_said(error)}") from None
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not isfinite(value):
+            raise UsageError(f"scorer {name} gives {str(value)[:80]}, which is no finite number")
+        return float(value)
 
 
-def _score(job: tuple[Path, str, str | None, Mapping[str, Any]]) -> float:
-    path, function, mark, network = job
-    name = f"{path}:{function}"
-    try:
-        with cpu_limited(SECONDS):
-            value = _function(path, function, mark)(dict(network))
-    except TooLongError:
-        raise UsageError(f"scorer {name} does not end within {SECONDS:g} s of the processor") from None
-    except (Exception, SystemExit) as error:  # whatever a user's function does
-        raise UsageError(f"scorer {name}: {_said(error)}") from None
-    if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer) or not isfinite(value):
-        raise UsageError(f"scorer {name} gives {str(value)[:80]}, which is no finite number")
-    return float(value)
+def _score(job: tuple[_UserFunction, Mapping[str, Any]]) -> float:
+    function, network = job
+    return function.score(network)
 
 
 def _said(error: BaseException) -> str:

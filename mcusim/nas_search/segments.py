@@ -2,7 +2,7 @@
 
 A network is a stem, blocks and a tail; each part reads one tensor and makes one. A part's row has what the runtime's
 rules give for it alone: its steps, buffers with their lives, scratch, parameters, symbols of kernels. Rows are joined
-and placed natively (:mod:`mcusim.nas_search.placement`).
+and placed natively (:mod:`mcusim.nas_search.placement.joined`).
 
 Not modelled: parts whose input is written over by their first operator; there are none in these networks.
 """
@@ -23,28 +23,15 @@ from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph
 from mcusim.model.zoo.architectures import Architecture, Layer
 from mcusim.model.zoo.builder import PAIR_BYTES, TENSOR_BYTES, GraphBuilder
+from mcusim.nas_search.placement import layout as L
 from mcusim.nas_search.space import EXPANSIONS, FIRST, KERNELS, ROUNDING, SECOND, STAGES, NasSpace, tail
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.plan.static_array import array_blocks
 from mcusim.runtime.planning_costs import Costs, costs_of
 from mcusim.runtime.runtime import Runtime, find_runtime
 
-__all__ = [
-    "BLOCK",
-    "BLOCKS",
-    "FIELDS",
-    "PARTS",
-    "SCRATCH",
-    "SCRATCHES",
-    "SegmentRules",
-    "segment_rows",
-    "space_parts",
-]
+__all__ = ["PARTS", "SegmentRules", "segment_rows", "space_parts"]
 
-STEPS, INPUT_LAST, OUT_FIRST, OUT_BYTES, MACS, STORED, TABLES, SHARED, RUNTIME, SYMBOLS, COUNT, BUFFERS = range(12)
-FIELDS, BLOCK, BLOCKS, SCRATCHES = 12, 6, 6, 6  # figures of a row; figures of a block, blocks, scratch buffers at most
-SCRATCH = FIELDS + BLOCK * BLOCKS
-ROW = SCRATCH + 2 * SCRATCHES
 PARTS = 2 + 2 * len(STAGES) * len(KERNELS) * len(EXPANSIONS)  # of a space
 PER_CHANNEL = 8  # bytes of a multiplier and a shift
 
@@ -106,17 +93,17 @@ class SegmentRules:
     def row(self, stored: Graph) -> Array:
         """Of a part, as its file would have it."""
         graph = self.runtime.executed(stored)
-        row = np.zeros(ROW, np.int64)
-        row[STEPS] = len(graph.operators)
+        row = np.zeros(L.ROW, np.int64)
+        row[L.STEPS] = len(graph.operators)
         self._bytes(graph, stored, row)
         blocks = self._blocks(graph)
         inner = [block for name, block in blocks if name == "inner"]
         ends = {name: block for name, block in blocks if name != "inner"}
-        row[INPUT_LAST] = ends["input"][1]
-        row[OUT_FIRST], row[OUT_BYTES] = ends["output"][0], ends["output"][2]
-        row[COUNT] = len(inner)
-        assert len(inner) <= BLOCKS, "a part has more tensors than a row has room for"
-        row[FIELDS : FIELDS + BLOCK * len(inner)] = [value for block in inner for value in block]
+        row[L.INPUT_LAST] = ends["input"][1]
+        row[L.OUT_FIRST], row[L.OUT_BYTES] = ends["output"][0], ends["output"][2]
+        row[L.COUNT] = len(inner)
+        assert len(inner) <= L.BLOCKS, "a part has more tensors than a row has room for"
+        row[L.FIELDS : L.FIELDS + L.BLOCK * len(inner)] = [value for block in inner for value in block]
         return row
 
     def _blocks(self, graph: Graph) -> list[tuple[str, tuple[int, ...]]]:
@@ -128,8 +115,8 @@ class SegmentRules:
         else:
             for block in array_blocks(graph, rules.in_place if self.in_place else None):
                 phases = [value for p in block.phases for value in (p.first, p.last, p.bytes)]
-                assert len(phases) <= BLOCK, "a chain of more than two tensors in place"
-                lives.append(((*phases, *(0,) * (BLOCK - len(phases))), block.phases[0].tensor))
+                assert len(phases) <= L.BLOCK, "a chain of more than two tensors in place"
+                lives.append(((*phases, *(0,) * (L.BLOCK - len(phases))), block.phases[0].tensor))
         for figures, tensor in lives:
             name = "input" if tensor == graph.inputs[0] else "output" if tensor == graph.outputs[0] else "inner"
             found.append((name, figures))
@@ -138,27 +125,27 @@ class SegmentRules:
     def _bytes(self, graph: Graph, stored: Graph, row: Array) -> None:
         """Multiply-accumulates, what lies in flash and beside the activations; ``stored`` is the graph of the file."""
         shapes = [geometry(graph, op) for op in graph.operators]
-        row[MACS] = sum(g.macs for g in shapes)
+        row[L.MACS] = sum(g.macs for g in shapes)
         constants = [t for t in stored.tensors if t.data is not None]
-        row[STORED] = sum(t.bytes for t in constants)
-        row[SYMBOLS] = self.mask(graph)
+        row[L.STORED] = sum(t.bytes for t in constants)
+        row[L.SYMBOLS] = self.mask(graph)
         costs, rules = self.costs, self.runtime.array
         nodes = sum(costs.node_bytes(graph, op) for op in graph.operators)
         channels = sum(g.out_c for g in shapes if g.type in costs.arrays)
         if rules is not None:
-            row[STORED] = sum(graph.tensors[t].bytes for t in _read(graph))
-            row[TABLES] = PER_CHANNEL * channels + nodes
-            row[SHARED] = rules.scratch(shapes, self.in_place, rules.im2col[0])
+            row[L.STORED] = sum(graph.tensors[t].bytes for t in _read(graph))
+            row[L.TABLES] = PER_CHANNEL * channels + nodes
+            row[L.SHARED] = rules.scratch(shapes, self.in_place, rules.im2col[0])
             return
         # the part's input is the output of the one before
         scales = 2 * channels + len(stored.tensors) - len(constants) - 1
-        row[TABLES] = PAIR_BYTES * scales + TENSOR_BYTES * (len(stored.tensors) - 1)
-        row[RUNTIME] = nodes + channels * costs.per_channel_bytes
+        row[L.TABLES] = PAIR_BYTES * scales + TENSOR_BYTES * (len(stored.tensors) - 1)
+        row[L.RUNTIME] = nodes + channels * costs.per_channel_bytes
         sizes = [costs.scratch(graph, op, g) for op, g in zip(graph.operators, shapes, strict=True)]
         kept = [pair for pair in enumerate(sizes) if pair[1]]
-        assert len(kept) <= SCRATCHES, "a part has more scratch buffers than a row has room for"
-        row[BUFFERS] = len(kept)
-        row[SCRATCH : SCRATCH + 2 * len(kept)] = [value for pair in kept for value in pair]
+        assert len(kept) <= L.SCRATCHES, "a part has more scratch buffers than a row has room for"
+        row[L.BUFFERS] = len(kept)
+        row[L.SCRATCH : L.SCRATCH + 2 * len(kept)] = [value for pair in kept for value in pair]
 
 
 def _read(graph: Graph) -> list[int]:

@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from mcusim.nas_search.front import BoardFront, FrontNetwork, FrontPlan
 from mcusim.nas_search.search import FoundNetwork, NasSearch, SearchResult
-from mcusim.nas_search.selection import OBJECTIVES
+from mcusim.nas_search.selection import OBJECTIVES, spread
 from mcusim.nas_search.stats import NasRules, SpaceStats, best_spaces
 from mcusim.text import columns, wrapped
 
-__all__ = ["search_json", "search_text", "stats_json", "stats_text"]
+__all__ = [
+    "fronts_json",
+    "fronts_text",
+    "latency_text",
+    "score_levels",
+    "score_text",
+    "search_json",
+    "search_text",
+    "stats_json",
+    "stats_text",
+]
 
-LISTED = 15
+LISTED, FRONT_LISTED = 15, 6
 
 
 def stats_text(rules: NasRules, stats: Sequence[SpaceStats], share: float) -> str:
@@ -51,7 +64,7 @@ def search_text(search: NasSearch, found: SearchResult, listed: int = 5) -> str:
         f"{search.space} on {rules.machine}, runtime {rules.runtime}, scorer {search.scorer[:40]}, seed {rules.seed}"
     )
     name, sign = settings.objectives[0], OBJECTIVES[settings.objectives[0]]
-    first, last = (_score(sign * value) for value in (found.best[0], found.best[-1]))
+    first, last = (score_text(sign * value) for value in (found.best[0], found.best[-1]))
     lines += wrapped(
         f"{found.scored:,} networks that fit were scored; best {name} of the first generation {first}, of the last"
         f" {last}"
@@ -74,11 +87,12 @@ def _network_row(number: int, found: FoundNetwork) -> list[str]:
         timed = [f"{found.replayed.latency_ms:,.1f}", found.replayed.range_text]
     depths = "+".join(str(len(stage)) for stage in one.network.stages)
     return [
-        str(number), _score(one.score), f"{one.macs / 1e6:.1f}", f"{one.ram:,}", f"{one.flash:,}", *timed, depths,
+        str(number), score_text(one.score), f"{one.macs / 1e6:.1f}", f"{one.ram:,}", f"{one.flash:,}", *timed, depths,
     ]  # fmt: skip
 
 
-def _score(value: float) -> str:
+def score_text(value: float) -> str:
+    """A score of any size."""
     return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:,.5g}"
 
 
@@ -91,4 +105,60 @@ def search_json(search: NasSearch, found: SearchResult) -> dict[str, Any]:
         "space": str(search.space), "scorer": search.scorer, "objectives": [*settings.objectives],
         "scored": found.scored, "best": [sign * value for value in found.best],
         "networks": [one.to_json() for one in found.networks],
+    }  # fmt: skip
+
+
+def fronts_text(plan: FrontPlan, fronts: Sequence[BoardFront]) -> str:
+    """Each front, and the fastest networks of all boards for some scores, at most 80 columns wide."""
+    scored = sum(front.scored for front in fronts)
+    lines = wrapped(
+        f"scorer {plan.scorer[:40]}; {scored:,} networks that fit were scored; latency by replay, in ms, and where nine"
+        " measurements of ten are expected"
+    )
+    for front in fronts:
+        spaces = ", ".join(str(space) for space in front.on.spaces)
+        lines += ["", *wrapped(f"{front.on.name}: {spaces or 'no space'}")]
+        rows = [["", "score", "latency", "90 %", "MMACs", "RAM, B", "flash, B", "space"]]
+        for number, one in enumerate(spread(front.networks, FRONT_LISTED), 1):
+            needs = [f"{one.macs / 1e6:.1f}", f"{one.ram:,}", f"{one.flash:,}", one.space]
+            rows.append([str(number), score_text(one.score), f"{one.latency_ms:,.1f}", one.replayed.range_text, *needs])
+        lines += columns(rows, left=1) if front.networks else []
+        for reason in front.reasons:
+            lines += wrapped(reason)
+    if len(fronts) > 1:
+        levels = score_levels(fronts)
+        lines += ["", "the fastest network of a score of at least"]
+        rows = [["", *map(score_text, levels)]]
+        rows += [[front.on.name, *(latency_text(front.fastest(level)) for level in levels)] for front in fronts]
+        lines += columns(rows, left=1)
+    return "\n".join(lines)
+
+
+def score_levels(fronts: Sequence[BoardFront], count: int = 4) -> list[float]:
+    """From the lowest score of all fronts to the highest, each the same factor more where they are above 0."""
+    scores = [one.score for front in fronts for one in front.networks]
+    low, high = min(scores, default=0.0), max(scores, default=0.0)
+    levels = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
+    return [low, *map(float, levels[1:-1]), high] if high > low else [low]
+
+
+def latency_text(found: FrontNetwork | None) -> str:
+    """In milliseconds."""
+    return "-" if found is None else f"{found.latency_ms:,.1f}"
+
+
+def fronts_json(plan: FrontPlan, fronts: Sequence[BoardFront]) -> dict[str, Any]:
+    """All fronts, with the blocks of their networks."""
+    return {
+        "scorer": plan.scorer,
+        "seed": plan.boards[0].rules.seed,
+        "fronts": [
+            {
+                "machine": front.on.rules.machine, "runtime": front.on.rules.runtime, "ram": front.on.rules.ram,
+                "flash": front.on.rules.flash, "spaces": [str(space) for space in front.on.spaces],
+                "scored": front.scored, "reasons": [*front.reasons],
+                "networks": [one.to_json(front.on.network(one)) for one in front.networks],
+            }
+            for front in fronts
+        ],
     }  # fmt: skip

@@ -38,10 +38,10 @@ class OrderedWork:
     def __exit__(self, *reason: Any) -> None:
         self._open.__exit__(*reason)
 
-    def map(self, call: Callable[[A], R], arguments: Sequence[A]) -> Iterator[R]:
-        """The results, each as soon as it and all before it are there."""
-        few = len(arguments) < (FEW if self._submit is None else 2)
-        if self._dask is None and (self._count == 1 or few):
+    def map(self, call: Callable[[A], R], arguments: Sequence[A], few: int = FEW) -> Iterator[R]:
+        """The results, each as soon as it and all before it are there. Processes are not started for less than ``few``
+        arguments."""
+        if self._dask is None and (self._count == 1 or len(arguments) < (few if self._submit is None else 2)):
             yield from map(call, arguments)
             return
         if self._submit is None:

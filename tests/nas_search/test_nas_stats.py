@@ -15,14 +15,11 @@ from mcusim.errors import UsageError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model.geometry import graph_macs
-from mcusim.nas_search import placement as P
 from mcusim.nas_search.figures import network_figures, network_graph
 from mcusim.nas_search.space import NasNetwork, NasSpace, all_spaces, drawn
 from mcusim.nas_search.stats import NasRules, best_spaces, nas_stats
-from mcusim.plan.allocators.greedy import ArenaBlock, greedy_by_size
 from mcusim.plan.array_choice import planned_array
 from mcusim.plan.placement import memory_needs
-from mcusim.plan.static_array import ArrayBlock, Phase, first_fit
 from mcusim.results.flash import flash_use
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import find_runtime
@@ -64,27 +61,6 @@ def test_figures_are_those_of_the_planner(runtime: str) -> None:
                 flash = sum(part.bytes for part in flash_use(graph, machine, kernels, None, None, found).parts)
                 ours = figures.macs[number], figures.ram[number], figures.flash[number]
                 assert ours == (graph_macs(graph), ram, flash)
-
-
-def test_placement_is_that_of_the_allocators() -> None:
-    dice = np.random.default_rng(8)
-    for _ in range(sample_size(2000, 60)):
-        count = int(dice.integers(1, 12))
-        state, blocks, arrays = np.zeros(count * P.WIDTH, np.int64), list[ArenaBlock](), list[ArrayBlock]()
-        for number in range(count):
-            first, size = int(dice.integers(10)), int(dice.integers(1, 40))
-            last = first + int(dice.integers(4))
-            state[number * P.WIDTH : number * P.WIDTH + 3] = first, last, size
-            phases = [Phase(number, first, last, size)]
-            blocks.append(ArenaBlock(size, first, last))
-            if dice.random() < 0.4:
-                more = Phase(number, last + 1, last + 2, int(dice.integers(1, 40)))
-                state[number * P.WIDTH + 3 : number * P.WIDTH + 6] = more.first, more.last, more.bytes
-                phases.append(more)
-            arrays.append(ArrayBlock(tuple(phases)))
-        assert P.first_fit_bytes(state.copy(), count) == first_fit(arrays).bytes
-        state.reshape(-1, P.WIDTH)[:, 3:6] = 0
-        assert P.greedy_bytes(state, count) == greedy_by_size(blocks).bytes
 
 
 def test_the_published_spaces_are_in_the_published_order() -> None:

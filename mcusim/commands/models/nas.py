@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +21,7 @@ from mcusim.units import parse_duration, parse_size, quoted
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
     from mcusim.nas_search.evolution import EvolutionSettings
+    from mcusim.nas_search.front import FrontPlan
     from mcusim.nas_search.search import NasSearch
     from mcusim.nas_search.space import NasSpace
     from mcusim.nas_search.stats import NasRules
@@ -104,11 +106,11 @@ class NasWork:
     jobs: Jobs = None
     dask: Dask = None
 
-    def check(self, machine: str, files: list[Path], written: Written) -> None:
+    def check(self, machines: Sequence[str], files: list[Path], written: Written) -> None:
         """Refuse before the work what could not be written after it."""
         if self.log is not None:
-            check_apart(self.log, [machine])
-        check_outputs(files, written.json, [machine, self.log], written.force)
+            check_apart(self.log, machines)
+        check_outputs(files, written.json, [*machines, self.log], written.force)
 
     def opened(self, what: str) -> OrderedWork:
         """The processes or the cluster of ``what``."""
@@ -148,7 +150,7 @@ def stats(
     from mcusim.nas_search.stats import best_spaces, nas_stats
     from mcusim.nas_search.tables import stats_json, stats_text
 
-    work.check(machine, [html] if html else [], written)
+    work.check([machine], [html] if html else [], written)
     spaces, share = subject.spaces(needs.classes), subject.min_fitting
     rules = needs.rules(changed(machine, keys.overrides), runtime, networks=subject.networks, seed=work.seed)
     with bar_with_eta("statistics", "spaces") as step, work.opened("the statistics") as shared:
@@ -162,6 +164,9 @@ def stats(
 Space = Annotated[str, typer.Argument(metavar="SPACE", help="A width and a resolution: w0.5-r144.")]
 ScorerText = Annotated[
     str, typer.Option("--scorer", metavar="WHAT", help="macs (default), TABLE.csv, or FILE.py:FUNCTION.")
+]
+ScorerLimit = Annotated[
+    str, typer.Option("--scorer-limit", metavar="TIME", help="What a function has for each network. Default: 60 s.")
 ]
 Outputs = Annotated[
     list[Path] | None, typer.Option("-o", "--output", metavar="FILE", help="The best as .json or .tflite; repeatable.")
@@ -182,6 +187,7 @@ class SearchOptions:
     """What networks are worth, and how they are searched."""
 
     scorer: ScorerText = "macs"
+    scorer_limit: ScorerLimit = "60 s"
     objectives: Objectives = "score"
     max_latency: MostLatency = None
     generations: Generations = 30
@@ -242,11 +248,11 @@ def search(
     from mcusim.nas_search.search import network_file
     from mcusim.nas_search.tables import search_json, search_text
 
-    work.check(machine, _network_files(out), written)
+    work.check([machine], _network_files(out), written)
     board = changed(machine, keys.overrides)
     wanted = how.search(space, board, needs.rules(board, runtime, seed=work.seed), needs.classes)
-    with bar_with_eta("search", "steps") as step, work.opened("the search") as shared:
-        found = wanted.run(scorer_of(how.scorer, shared), work.log, shared, step)
+    with bar_with_eta("search", "steps") as step, work.opened(f"the search by {how.scorer}") as shared:
+        found = wanted.run(scorer_of(how.scorer, shared, _seconds(how.scorer_limit)), work.log, shared, step)
     for path in out or ():
         write_bytes(path, network_file(found.networks[0], path.suffix), written.force)
     output.emit(lambda: search_text(wanted, found), lambda: search_json(wanted, found))
@@ -259,6 +265,106 @@ def _network_files(files: list[Path] | None) -> list[Path]:
     if wrong is not None:
         raise UsageError(f"{wrong}: a network is written as .json or .tflite")
     return files or []
+
+
+Spaces = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SPACE", help="Search spaces: w0.5-r144. Default: the best for all, half, a quarter of RAM."
+    ),
+]
+Machines = Annotated[str, typer.Option("--machine", "-m", metavar="LIST", help="Boards, separated by commas.")]
+Runtimes = Annotated[
+    str, typer.Option("--runtime", metavar="LIST", help="What executes the networks: tinyengine,tflm.")
+]
+FrontHtml = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="The fronts with intervals, in a page.")]
+
+
+@dataclass(frozen=True)
+class FrontOptions:
+    """On what fronts are made, and by what."""
+
+    machine: Machines = "stm32f746g-disco"
+    runtime: Runtimes = "tinyengine"
+    scorer: ScorerText = "macs"
+    scorer_limit: ScorerLimit = "60 s"
+    generations: Generations = 30
+    html: FrontHtml = None
+
+    @property
+    def machines(self) -> list[str]:
+        """Names or paths."""
+        return [*dict.fromkeys(name.strip() for name in self.machine.split(","))]
+
+    @property
+    def runtimes(self) -> list[str]:
+        """Names."""
+        return [*dict.fromkeys(name.strip() for name in self.runtime.split(","))]
+
+
+@grouped
+def front(
+    spaces: Spaces = None,
+    *,
+    on: FrontOptions,
+    needs: NetworkNeeds,
+    work: NasWork,
+    keys: MachineKeys,
+    written: Written,
+) -> int:
+    """Score against latency, on several boards under several runtimes: which networks are the best.
+
+    Each search space is searched for each board and runtime by score and latency (NSGA-II);
+    a front has what none is better than by both, replayed whole, with the interval in which
+    nine measurements of ten are expected. Without spaces they are those that `nas stats` has
+    as the best for all, half and a quarter of the board's memories. Exit status 1: a board
+    has no network.
+
+    \b
+    Examples:
+      mcusim nas front -m stm32f746g-disco,nucleo-h743zi --html fronts.html
+      mcusim nas front w0.3-r96 w0.2-r64 -m nucleo-l4r5zi --runtime tinyengine,tflm
+      mcusim nas front --scorer accuracy.csv --log fronts.jsonl
+    """
+    machines = on.machines
+    output = written.to(*machines, work.log)
+    from mcusim.nas_search.front import nas_fronts
+    from mcusim.nas_search.page import front_page
+    from mcusim.nas_search.tables import fronts_json, fronts_text
+
+    work.check(machines, [on.html] if on.html else [], written)
+    with work.opened(f"the fronts by {on.scorer}") as shared:
+        plan = _front_plan(spaces or [], on, needs, work, keys, shared)
+        with bar_with_eta("fronts", "spaces") as step:
+            found = nas_fronts(plan, work.log, shared, step)
+    if on.html is not None:
+        write_bytes(on.html, front_page(plan, found).encode(), written.force)
+    output.emit(lambda: fronts_text(plan, found), lambda: fronts_json(plan, found))
+    return 0 if all(front.networks for front in found) else 1
+
+
+def _front_plan(
+    spaces: list[str], on: FrontOptions, needs: NetworkNeeds, work: NasWork, keys: MachineKeys, shared: OrderedWork
+) -> FrontPlan:
+    """Raises UsageError for what cannot be meant, Verdict where no board has a space."""
+    from mcusim.api.simulate import changed
+    from mcusim.nas_search.evolution import EvolutionSettings
+    from mcusim.nas_search.front import FrontBoard, FrontPlan, best_for
+    from mcusim.nas_search.latency import ReplayBoard
+    from mcusim.nas_search.scorers import scorer_of
+
+    seconds = _seconds(on.scorer_limit)
+    scorer_of(on.scorer, seconds=seconds)  # wrong ones before the work
+    named = tuple(dict.fromkeys(_space(text, needs.classes) for text in spaces))
+    cases = [(changed(name, keys.overrides), runtime) for name in on.machines for runtime in on.runtimes]
+    rules = [needs.rules(machine, runtime, seed=work.seed) for machine, runtime in cases]
+    boards = list[FrontBoard]()
+    with bar_with_eta("statistics of all spaces", "boards") as step:
+        for own, (machine, runtime) in zip(rules, cases, strict=True):
+            chosen = named or best_for(own, needs.classes, shared)
+            boards.append(FrontBoard(ReplayBoard(machine, runtime, needs.in_place), own, chosen))
+            step(len(boards), len(cases))
+    return FrontPlan(tuple(boards), on.scorer, EvolutionSettings(generations=on.generations), seconds)
 
 
 def _number(name: str, text: str) -> Fraction:
@@ -281,6 +387,14 @@ def _space(text: str, classes: int) -> NasSpace:
     if not Fraction(1, 20) <= found.width <= 2 or not 32 <= found.resolution <= 512:
         raise UsageError(f"{found}: widths are 0.05 to 2, resolutions 32 to 512")
     return found
+
+
+def _seconds(text: str) -> float:
+    """Of ``--scorer-limit``. Raises UsageError."""
+    found = parse_duration(text)
+    if found.unit != "s" or not 0 < found.value < 1e6:
+        raise UsageError(f"--scorer-limit {text[:40]}: must be a time above 0, at most 11 days")
+    return float(found.value)
 
 
 def _size(name: str, text: str) -> int:

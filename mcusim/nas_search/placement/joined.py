@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.nas_search import segments as S
+from mcusim.nas_search.placement import layout as S
 from mcusim.native.compile import State, native
 
 __all__ = ["FIGURES", "figures_of", "first_fit_bytes", "greedy_bytes"]

@@ -1,0 +1,232 @@
+"""Fronts of networks by score and latency, on several boards under several runtimes.
+
+Each space is searched for each of them (:mod:`mcusim.nas_search.search`); of what was found on one, in whichever space,
+those make its front that none is better than by both. Without spaces of the user's they are those that statistics say
+are the best for all, half and a quarter of a board's memories. Not modelled: networks between those of the spaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from mcusim.errors import UsageError, Verdict
+from mcusim.nas_search.evolution import EvolutionSettings
+from mcusim.nas_search.latency import ReplayBoard, ReplayedNetwork
+from mcusim.nas_search.scorers import SECONDS, scorer_of
+from mcusim.nas_search.search import NasSearch
+from mcusim.nas_search.selection import front_of
+from mcusim.nas_search.space import NasNetwork, NasSpace, all_spaces
+from mcusim.nas_search.stats import NasRules, best_spaces, nas_stats
+from mcusim.record_log import LogKind, RecordLog
+from mcusim.sweeps.input_hashes import description_sha256
+from mcusim.sweeps.ordered_work import OrderedWork
+
+__all__ = ["BOTH", "FRONT_LOG", "BoardFront", "FrontBoard", "FrontNetwork", "FrontPlan", "best_for", "nas_fronts"]
+
+BOTH = ("score", "latency")
+SHARES = (1, 2, 4)  # of a board's memories: all, half, a quarter
+DRAWN, SHARE = 200, 0.5  # networks of a space, and the least share of them that fits, to choose spaces by
+Progress = Callable[[int, int], object] | None
+
+
+class FrontNetwork(BaseModel):
+    """A network of a front: its ``space``, ``genes``, score, what it needs, and its whole replay."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    space: str
+    genes: tuple[int, ...]
+    score: float
+    macs: int
+    ram: int
+    flash: int
+    replayed: ReplayedNetwork
+
+    @property
+    def latency_ms(self) -> float:
+        """Of the replay."""
+        assert self.replayed.latency_ms is not None  # what does not run is in no front
+        return self.replayed.latency_ms
+
+    def values(self, objectives: Sequence[str]) -> tuple[float, ...]:
+        """Of :data:`BOTH`, each the more the better."""
+        own = {"score": self.score, "latency": -self.latency_ms}
+        return tuple(own[name] for name in objectives)
+
+    def to_json(self, network: NasNetwork) -> dict[str, Any]:
+        """What a training script reads, with score, needs, latency and energy."""
+        own = {"space": self.space, "score": self.score, "macs": self.macs, "ram": self.ram, "flash": self.flash}
+        return {**network.to_json(), **own, **self.replayed.model_dump()}
+
+
+class SpaceFront(BaseModel):
+    """What a search of a space on a board found; ``reason`` says why nothing."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    machine: str
+    runtime: str
+    space: str
+    networks: list[FrontNetwork] = []
+    scored: int = 0
+    reason: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Which search it was."""
+        return self.machine, self.runtime, self.space
+
+
+FRONT_LOG = LogKind("mcusim-nas-front", "mcusim nas front", "other fronts", "space", SpaceFront)
+
+
+@dataclass(frozen=True)
+class FrontBoard:
+    """A board under a runtime, and the ``spaces`` that are searched for it."""
+
+    board: ReplayBoard
+    rules: NasRules
+    spaces: tuple[NasSpace, ...]
+
+    @property
+    def name(self) -> str:
+        """As tables and legends have it."""
+        return f"{self.rules.machine}, {self.rules.runtime}"
+
+    @property
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Of its searches."""
+        return [(self.rules.machine, self.rules.runtime, str(space)) for space in self.spaces]
+
+    def network(self, found: FrontNetwork) -> NasNetwork:
+        """The network itself."""
+        (space,) = (space for space in self.spaces if str(space) == found.space)
+        return NasNetwork.of(space, np.array(found.genes, np.int64))
+
+
+@dataclass(frozen=True)
+class BoardFront:
+    """The front of a board: ``networks``, the best score first; ``reasons`` of spaces that have none."""
+
+    on: FrontBoard
+    networks: tuple[FrontNetwork, ...]
+    scored: int
+    reasons: tuple[str, ...]
+
+    def fastest(self, score: float) -> FrontNetwork | None:
+        """The fastest network that has at least this score."""
+        able = [one for one in self.networks if one.score >= score]
+        return min(able, key=lambda one: one.latency_ms) if able else None
+
+
+@dataclass(frozen=True)
+class FrontPlan:
+    """What is searched: ``boards`` with their spaces, by ``scorer`` (its text) and ``settings``. Raises UsageError for
+    a board that is there twice, Verdict where no board has a space."""
+
+    boards: tuple[FrontBoard, ...]
+    scorer: str
+    settings: EvolutionSettings
+    scorer_seconds: float = SECONDS
+
+    def __post_init__(self) -> None:
+        names = [on.name for on in self.boards]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UsageError(f"{twice} is there twice")
+        if not any(on.spaces for on in self.boards):
+            raise Verdict(f"{'; '.join(names)}: no search space has enough networks that fit")
+
+    @property
+    def searches(self) -> list[NasSearch]:
+        """One for each space of each board."""
+        settings = replace(self.settings, objectives=BOTH)
+        return [
+            NasSearch(space, on.rules, self.scorer, settings, on.board) for on in self.boards for space in on.spaces
+        ]
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The first line of its log."""
+        first = self.searches[0].head
+        own = {key: first[key] for key in ("version", "seed", "in_place", "scorer", "scorer_sha256", "classes")}
+        settings = {key: first[key] for key in self.settings.__dict__}
+        return {**own, **settings, "boards": [_described(on) for on in self.boards]}
+
+
+def _described(on: FrontBoard) -> dict[str, Any]:
+    rules = on.rules
+    return {
+        "machine": rules.machine, "machine_sha256": description_sha256(on.board.machine), "runtime": rules.runtime,
+        "ram": rules.ram, "flash": rules.flash, "spaces": [str(space) for space in on.spaces],
+    }  # fmt: skip
+
+
+def best_for(rules: NasRules, classes: int, work: OrderedWork) -> tuple[NasSpace, ...]:
+    """The best spaces for all, half and a quarter of the memories of ``rules``; none where too few networks fit."""
+    spaces = all_spaces(classes=classes)
+    names: dict[str, NasSpace] = {str(space): space for space in spaces}
+    found: dict[str, NasSpace] = {}
+    for part in SHARES:
+        own = replace(rules, ram=rules.ram // part, flash=rules.flash // part, networks=DRAWN)
+        best = best_spaces(nas_stats(spaces, own, work=work), SHARE)[0]
+        if best.share >= SHARE:
+            found[best.space] = names[best.space]
+    return tuple(found.values())
+
+
+def nas_fronts(
+    plan: FrontPlan, log: Path | None = None, work: OrderedWork | None = None, progress: Progress = None
+) -> list[BoardFront]:
+    """The front of each board; spaces that the log has are not searched again. Raises UsageError for the log of other
+    fronts, and what a scorer raises."""
+    work = OrderedWork(1, None, "the search") if work is None else work
+    searches = plan.searches
+    with RecordLog(log, FRONT_LOG, plan.head) as written:
+        known = {record.key: record for record in written.known}
+        missing = [one for one in searches if _key(one) not in known]
+        before = len(searches) - len(missing)
+        jobs = [(one, plan.scorer_seconds) for one in missing]
+        for done, found in enumerate(work.map(_searched, jobs, few=2), before + 1):
+            known[found.key] = found
+            written.append(found)
+            if progress is not None:
+                progress(done, len(searches))
+    return [_front(on, [known[key] for key in on.keys]) for on in plan.boards]
+
+
+def _key(search: NasSearch) -> tuple[str, str, str]:
+    return search.rules.machine, search.rules.runtime, str(search.space)
+
+
+def _searched(job: tuple[NasSearch, float]) -> SpaceFront:
+    """A search of a space in this process."""
+    search, seconds = job
+    machine, runtime, space = _key(search)
+    try:
+        found = search.run(scorer_of(search.scorer, seconds=seconds))
+    except Verdict as reason:
+        return SpaceFront(machine=machine, runtime=runtime, space=space, reason=str(reason))
+    networks = [
+        FrontNetwork(
+            space=space, genes=one.candidate.genes, score=one.candidate.score, macs=one.candidate.macs,
+            ram=one.candidate.ram, flash=one.candidate.flash, replayed=one.replayed,
+        )
+        for one in found.networks
+        if one.replayed is not None
+    ]  # fmt: skip
+    return SpaceFront(machine=machine, runtime=runtime, space=space, networks=networks, scored=found.scored)
+
+
+def _front(on: FrontBoard, found: Sequence[SpaceFront]) -> BoardFront:
+    networks = front_of([network for one in found for network in one.networks], BOTH)
+    reasons = tuple(one.reason for one in found if one.reason)
+    if not found:
+        reasons = (f"{on.name}: no search space has enough networks that fit",)
+    return BoardFront(on, tuple(networks), sum(one.scored for one in found), reasons)

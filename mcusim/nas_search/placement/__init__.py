@@ -1,0 +1,1 @@
+"""Networks joined of parts and placed, natively."""

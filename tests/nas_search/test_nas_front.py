@@ -1,0 +1,135 @@
+"""Fronts of boards: what is in them, that nothing changes them, the command, its text and its page."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mcusim
+from mcusim.commands.app import main
+from mcusim.errors import UsageError, Verdict
+from mcusim.machine import load_machine
+from mcusim.nas_search.evolution import EvolutionSettings
+from mcusim.nas_search.figures import network_graph
+from mcusim.nas_search.front import FrontBoard, FrontPlan, best_for, nas_fronts
+from mcusim.nas_search.latency import ReplayBoard
+from mcusim.nas_search.space import NasSpace
+from mcusim.nas_search.stats import NasRules
+from mcusim.sweeps.ordered_work import OrderedWork
+from tests.nas_search.test_nas_search import by_formula  # noqa: F401  # a fixture
+from tests.support.cases import sample_size
+from tests.support.pages.browser import opened
+from tests.support.pages.lab_page import axe_findings
+from tests.support.pages.pages import Page, asks_for_nothing
+
+BOARD = "nucleo-l4r5zi"
+SPACES = (NasSpace(Fraction(1, 5), 48), NasSpace(Fraction(3, 10), 48))
+SMALL = EvolutionSettings(population=20, parents=6, crossovers=6, mutations=6, generations=2)
+
+
+def on(runtime: str, *spaces: NasSpace, ram: int | None = None) -> FrontBoard:
+    machine = load_machine(BOARD)
+    return FrontBoard(ReplayBoard(machine, runtime), NasRules.of(machine, runtime, ram), spaces)
+
+
+def plan(*boards: FrontBoard) -> FrontPlan:
+    return FrontPlan(boards or (on("tflm", *SPACES), on("tinyengine", SPACES[0])), "macs", SMALL)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcusim.nas_search.search.LISTED", 3)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_front_is_what_none_is_better_than_and_each_network_takes_what_is_said() -> None:
+    fronts = nas_fronts(plan(on("tflm", SPACES[0]), on("tinyengine", SPACES[0])))
+    for front in fronts:
+        points = np.array([one.values(("score", "latency")) for one in front.networks])
+        assert len(points) > 2 and not any((points >= p).all(axis=1).sum() > 1 for p in points)
+        best = front.networks[0]
+        run = mcusim.simulate(network_graph(front.on.network(best)), BOARD, runtime=front.on.rules.runtime)
+        assert run.run is not None and run.interval is not None
+        assert (run.run.cycles, run.macs) == (best.replayed.cycles, best.macs)
+        assert run.interval.latency_ms == (best.replayed.low_ms, best.replayed.high_ms)
+        middle = front.networks[1].score
+        assert front.fastest(middle) == front.networks[1] and front.fastest(best.score + 1) is None
+
+
+@pytest.mark.usefixtures("few", "by_formula")
+def test_a_log_cut_anywhere_is_gone_on_with(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.jsonl"
+    found, data = nas_fronts(plan(), whole), whole.read_bytes()
+    dice = np.random.default_rng(2)
+    for _ in range(sample_size(30, 2)):
+        log = tmp_path / "cut.jsonl"
+        log.write_bytes(data[: int(dice.integers(len(data) + 1))])
+        assert nas_fronts(plan(), log) == found and log.read_bytes() == data
+    with pytest.raises(UsageError, match=r"is the log of other fronts \(boards: "):
+        nas_fronts(plan(on("tflm", SPACES[0])), whole)
+    (tmp_path / "other").write_text("{}\n")
+    with pytest.raises(UsageError, match="is not a log of `mcusim nas front`"):
+        nas_fronts(plan(), tmp_path / "other")
+
+
+@pytest.mark.usefixtures("by_formula")
+def test_a_space_or_a_board_without_a_network_says_so() -> None:
+    (front,) = nas_fronts(plan(on("tflm", NasSpace(Fraction(1), 224))))
+    assert not front.networks and "w1-r224: of 12,800 random networks 0 fit" in front.reasons[0]
+    with pytest.raises(Verdict, match=r"nucleo-l4r5zi, tflm: no search space has enough networks"):
+        plan(on("tflm"))
+    with pytest.raises(UsageError, match=r"nucleo-l4r5zi, tflm is there twice"):
+        plan(on("tflm", *SPACES), on("tflm", SPACES[0]))
+
+
+def test_spaces_by_default_are_the_best_for_parts_of_the_memories(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcusim.nas_search.front.DRAWN", 20)
+    spaces = [NasSpace(Fraction(width, 10), side) for width in (2, 5) for side in (48, 96, 144)]
+    monkeypatch.setattr("mcusim.nas_search.front.all_spaces", lambda classes: spaces)
+    own = NasRules.of(load_machine("stm32f746g-disco"), "tinyengine")
+    with OrderedWork(1, None, "the statistics") as work:
+        assert [str(space) for space in best_for(own, 100, work)] == ["w0.5-r144", "w0.2-r96"]
+
+
+@pytest.mark.usefixtures("few", "by_formula")
+def test_the_command_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str], browser: Any) -> None:
+    page, command = tmp_path / "page.html", ["nas", "front", "w0.2-r48", "-m", BOARD, "--runtime", "tflm,tinyengine"]
+    command += ["--generations", "0", "-j", "1"]
+    assert main([*command, "--html", str(page), "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [front["runtime"] for front in found["fronts"]] == ["tflm", "tinyengine"]
+    first = found["fronts"][0]["networks"][0]
+    assert first["low_ms"] < first["latency_ms"] < first["high_ms"] and first["blocks"][0]["kernel"] in (3, 5, 7)
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert f"{first['latency_ms']:,.1f}" in text and "the fastest network of a score" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert main([*command, "--ram", "8 KiB"]) == 1 and "random networks 0 fit" in capsys.readouterr().out
+    drawn = Page(page.read_text())
+    assert asks_for_nothing(drawn)
+    assert [trace["x"][0] for trace in drawn.figures[0]["data"][1::2]] == [
+        front["networks"][0]["latency_ms"] for front in found["fronts"]
+    ]
+    with opened(browser, page.read_text(), tmp_path, width=390, scheme="dark") as seen:
+        assert not axe_findings(seen.page) and seen.page.locator(".plot .main-svg").count() >= 1
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["w0.2"], '"w0.2" is no search space'),
+        (["w0.2-r48", "-m", "none-such"], "none-such"),
+        (["w0.2-r48", "--runtime", "tflm,none-such"], "none-such"),
+        (["w0.2-r48", "--scorer", "best"], '--scorer "best": macs, TABLE.csv or FILE.py:FUNCTION'),
+        (["w0.2-r48", "--html", "/nowhere/x.html"], "there is no directory /nowhere"),
+    ],
+)
+def test_errors_of_the_command(options: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nas", "front", *options]) == 2
+    assert error in capsys.readouterr().err
