@@ -27,7 +27,7 @@ from mcusim.commands.simulation import compare, diff, sweep
 from mcusim.commands.simulation import run as simulate
 from mcusim.commands.teaching import lab
 from mcusim.commands.trust import calibrate, validate, verify
-from mcusim.errors import McusimError
+from mcusim.errors import McusimError, UsageError
 
 __all__ = ["app", "main"]
 
@@ -37,6 +37,9 @@ class _Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         two = " ".join(args[:2])
+        parts = [name for name in self.commands if name.startswith(f"{args[0]} ")]
+        if parts and args[0] not in self.commands and two not in self.commands:
+            return _parts_of(args, parts)
         return super().resolve_command(ctx, [two, *args[2:]] if two in self.commands else args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -44,6 +47,15 @@ class _Commands(TyperGroup):
         for group, commands in _COMMANDS.items():
             with formatter.section(group):
                 formatter.write_dl([(f"{name:13}", short) for name, _, short in commands])
+
+
+def _parts_of(args: list[str], parts: list[str]) -> Any:
+    """The list of two-word commands with the same first word, where it was asked for; else it is an error."""
+    if {"-h", "--help"} & {*args[1:2]}:
+        shorts = {name: short for commands in _COMMANDS.values() for name, _, short in commands}
+        print("\n".join(f"mcusim {name:12} {shorts[name]}" for name in parts))
+        raise typer.Exit
+    raise UsageError(f"mcusim {args[0]} is {', '.join(parts)}: take one")
 
 
 app = typer.Typer(

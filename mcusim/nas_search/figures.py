@@ -17,6 +17,7 @@ from mcusim.nas_search.placement import joined as P
 from mcusim.nas_search.placement.layout import BLOCKS, SCRATCHES
 from mcusim.nas_search.segments import SegmentRules, segment_rows
 from mcusim.nas_search.space import DEPTHS, EXPANSIONS, KERNELS, NasNetwork, NasSpace
+from mcusim.runtime.runtime import find_runtime
 
 __all__ = ["NetworkFigures", "network_figures", "network_graph", "network_parts"]
 
@@ -37,7 +38,7 @@ class NetworkFigures:
         return (self.ram <= ram) & (self.flash <= flash)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=256)
 def _rows(space: NasSpace, runtime: str, in_place: bool) -> tuple[Array, SegmentRules, dict[str, int]]:
     rules = _rules(runtime, in_place)
     rows, extra = segment_rows(space, rules)
@@ -55,7 +56,18 @@ def _code(runtime: str, in_place: bool, mask: int, isa: str) -> int:
 
 
 def network_figures(space: NasSpace, choices: Array, runtime: str, isa: str, in_place: bool = True) -> NetworkFigures:
-    """Of ``choices``, rows of :func:`mcusim.nas_search.space.drawn`, for the kernels of ``runtime`` on a core."""
+    """Of ``choices``, rows of :func:`mcusim.nas_search.space.drawn`, for the kernels of ``runtime`` on a core;
+    ``in_place``: where compiled code needs less so, as the runtime chooses it."""
+    found = _figures(space, choices, runtime, isa, in_place)
+    array = find_runtime(runtime).array
+    if not in_place or array is None or not array.own_kernels:
+        return found
+    apart = _figures(space, choices, runtime, isa, False)
+    less = apart.ram < found.ram
+    return NetworkFigures(found.macs, np.where(less, apart.ram, found.ram), np.where(less, apart.flash, found.flash))
+
+
+def _figures(space: NasSpace, choices: Array, runtime: str, isa: str, in_place: bool) -> NetworkFigures:
     rows, rules, extra = _rows(space, runtime, in_place)
     ids, counts = network_parts(choices)
     out = np.zeros(len(choices) * P.FIGURES, np.int64)

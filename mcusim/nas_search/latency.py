@@ -1,13 +1,13 @@
 """How long networks take: replayed whole, or as sums of their parts, each of which is replayed once on the board.
 
-A search asks for thousands of networks that are made of a hundred parts; what it returns is replayed whole. The sums
-leave out what caches keep from part to part. Not modelled: options of a plan other than its runtime.
+A search asks for thousands of networks that are made of a hundred parts; what it returns is replayed whole. What caches
+keep from part to part is in the sums on average alone. Not modelled: options of a plan other than its runtime.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,19 +19,21 @@ from mcusim.errors import UsageError
 from mcusim.evidence.annotate import annotate
 from mcusim.nas_search.figures import network_graph, network_parts
 from mcusim.nas_search.segments import space_parts
+from mcusim.nas_search.space import NasNetwork, drawn
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
     from mcusim.model.graph import Graph
-    from mcusim.nas_search.space import NasNetwork, NasSpace
+    from mcusim.nas_search.space import NasSpace
     from mcusim.results import Result
     from mcusim.sweeps.ordered_work import OrderedWork
 
-__all__ = ["NEVER", "PartCycles", "ReplayBoard", "ReplayedNetwork", "replay_all"]
+__all__ = ["NEVER", "WHOLE", "PartCycles", "ReplayBoard", "ReplayedNetwork", "replay_all"]
 
 R = TypeVar("R")
 Step = Callable[[object], object] | None
 Array = np.ndarray[Any, np.dtype[np.int64]]
+WHOLE = 12  # networks that are replayed whole, of which not all may fit
 NEVER = 1 << 40  # cycles of a part that does not fit the board
 
 
@@ -85,37 +87,45 @@ class ReplayBoard:
         return int(seconds * self.machine.core.clock)
 
 
-def _part_cycles(job: tuple[ReplayBoard, Graph]) -> tuple[int, int]:
-    """Of a part's operators, and of the run outside of them."""
+def _part_cycles(job: tuple[ReplayBoard, Graph]) -> int:
+    """Of a part alone."""
     board, graph = job
     run = board.result(graph).run
-    if run is None:
-        return NEVER, 0
-    inside = sum(operator.cycles for operator in run.operators if operator.index >= 0)
-    return inside, run.cycles - inside
+    return NEVER if run is None else run.cycles
 
 
 @dataclass(frozen=True)
 class PartCycles:
-    """Cycles of each part of a space, in the order of its rows, and of a run outside of its operators."""
+    """Cycles of each part of a space, in the order of its rows, each from a cold start; ``joint`` is what a part takes
+    more (or less) where it follows another, on average of some whole networks."""
 
     parts: Array
-    outside: int
+    joint: int = 0
 
     @classmethod
     def replayed(cls, space: NasSpace, board: ReplayBoard, work: OrderedWork, step: Step = None) -> PartCycles:
-        """Each part replayed alone. Raises UsageError for a board that cannot be replayed on."""
+        """Each part replayed alone, then some networks whole. Raises UsageError for a board that cannot be replayed
+        on."""
         found = _stepped(work.map(_part_cycles, [(board, part) for part in space_parts(space)]), step)
-        if all(cycles == NEVER for cycles, _ in found):
+        if all(cycles == NEVER for cycles in found):
             raise UsageError(f"{space}: no part of its networks fits {board.machine.name}")
-        return cls(np.array([cycles for cycles, _ in found], np.int64), max(outside for _, outside in found))
+        alone = cls(np.array(found, np.int64))
+        choices = drawn(WHOLE, np.random.default_rng(0))
+        wholes = replay_all(board, [NasNetwork.of(space, row) for row in choices], work, step)
+        joints = network_parts(choices)[1] - 1
+        more = [
+            (own.cycles - int(sums)) / int(count)
+            for own, sums, count in zip(wholes, alone.cycles(choices), joints, strict=True)
+            if own.cycles is not None
+        ]
+        return replace(alone, joint=round(float(np.median(more))) if more else 0)
 
     def cycles(self, choices: Array) -> Array:
         """Of networks, rows of :func:`mcusim.nas_search.space.drawn`."""
         ids, counts = network_parts(choices)
         ends = np.cumsum(counts)
         sums = np.concatenate([[0], np.cumsum(self.parts[ids])])
-        found: Array = sums[ends] - sums[ends - counts] + self.outside
+        found: Array = sums[ends] - sums[ends - counts] + (counts - 1) * self.joint
         return found
 
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from mcusim.errors import UsageError, Verdict
 from mcusim.nas_search.evolution import PAPER, Candidate, EvolutionSettings, NetworkJudge, Scorer, Scores, evolved
 from mcusim.nas_search.figures import network_graph
-from mcusim.nas_search.latency import PartCycles, ReplayBoard, ReplayedNetwork, replay_all
+from mcusim.nas_search.latency import WHOLE, PartCycles, ReplayBoard, ReplayedNetwork, replay_all
 from mcusim.nas_search.scorers import scorer_sha256
 from mcusim.nas_search.segments import PARTS
 from mcusim.nas_search.selection import front_of, spread
@@ -35,13 +35,13 @@ Progress = Callable[[int, int], object] | None
 
 
 class SearchRecord(BaseModel):
-    """A line of a log, one of: cycles of ``parts``, and of a run ``outside`` of them; ``scores`` by genes of a
-    generation; ``replays`` of networks, in their order."""
+    """A line of a log, one of: cycles of ``parts``, and of a ``joint``; ``scores`` by genes of a generation;
+    ``replays`` of networks, in their order."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     parts: list[int] = []
-    outside: int = 0
+    joint: int = 0
     generation: int | None = None
     scores: list[tuple[list[int], float]] = []
     replays: list[ReplayedNetwork] = []
@@ -133,7 +133,7 @@ class _SearchRun:
     def step(self, *_: object) -> None:
         """One more part, generation or replay is done."""
         self.done += 1
-        timed = 0 if self.search.board is None else PARTS + LISTED
+        timed = 0 if self.search.board is None else PARTS + WHOLE + LISTED
         if self.progress is not None:
             self.progress(self.done, timed + self.search.settings.generations + 1)
 
@@ -141,9 +141,9 @@ class _SearchRun:
         """Of the space on the board."""
         for line in self.log.known:
             if line.parts:
-                return PartCycles(np.array(line.parts, np.int64), line.outside)
+                return PartCycles(np.array(line.parts, np.int64), line.joint)
         found = PartCycles.replayed(self.search.space, board, self.work, self.step)
-        self.log.append(SearchRecord(parts=found.parts.tolist(), outside=found.outside))
+        self.log.append(SearchRecord(parts=found.parts.tolist(), joint=found.joint))
         return found
 
     def generations(self, judge: NetworkJudge) -> Iterator[list[Candidate]]:

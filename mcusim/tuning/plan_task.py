@@ -213,32 +213,31 @@ class PlanTask:
         return asked.runtime.executed(self.graph)
 
     @property
-    def _tasks(self) -> list[Compute]:
-        """The first kernel call of each operator."""
+    def _program(self) -> Program:
+        """Of the plan without changes."""
         request = self.base.request
         assert request is not None and request.program is not None  # base is a run
-        return [task for task in request.program.tasks if isinstance(task, Compute) and task.tile == 0]
+        return request.program
+
+    @property
+    def _tasks(self) -> list[Compute]:
+        """The first kernel call of each operator."""
+        return [task for task in self._program.tasks if isinstance(task, Compute) and task.tile == 0]
 
     def _on_chip(self) -> tuple[int, ...]:
         """0, what call structures take, and more for activations."""
-        request = self.base.request
-        assert request is not None and request.program is not None
-        nodes = sum(b.span.bytes for b in request.program.header.buffers if b.name.startswith("node"))
+        nodes = sum(b.span.bytes for b in self._program.header.buffers if b.name.startswith("node"))
         least = -(-max(nodes, 1) // KIB) * KIB
         return (0, *(least + more * KIB for more in (0, 8, 16, 24, 32)))
 
     def _buffers(self) -> tuple[int, ...]:
         """0, and sizes below that of the plan's tile buffer."""
-        request = self.base.request
-        assert request is not None and request.program is not None
-        largest = int(request.program.header.options.get("tile_buffer") or 0)
+        largest = int(self._program.header.options.get("tile_buffer") or 0)
         return (0, *(largest * part // 16 for part in (12, 10, 8, 6, 4))) if largest >= 64 else (0,)
 
     def _parts(self) -> dict[int, tuple[int, ...]]:
         """Of operators whose filter does not fit its buffer: counts of parts that do."""
-        request = self.base.request
-        assert request is not None and request.program is not None
-        header, found = request.program.header, {}
+        header, found = self._program.header, {}
         room = int(header.options.get("second_buffer") or 0)
         for task in self._tasks:
             filters = [operand.span for operand in task.operands if operand.role == "filter"]

@@ -60,6 +60,15 @@ def test_a_missing_argument_shows_how_the_command_is_used(
     assert shown.startswith(f"  example: {example}")
 
 
+def test_the_first_of_two_words_names_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["nas"], ["nas", "stat"]):
+        assert main(words) == 2
+        assert capsys.readouterr().err == "error: mcusim nas is nas front, nas search, nas stats: take one\n"
+    assert main(["nas", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "mcusim nas search" in text and "The best networks of a search space" in text
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("mcusim 0.")

@@ -55,7 +55,9 @@ def test_figures_are_those_of_the_planner(runtime: str) -> None:
             for number, choice in enumerate(choices):
                 graph = network_graph(NasNetwork.of(space, choice))
                 if found.array is not None:
-                    ram = planned_array(found.executed(graph), found, in_place).total
+                    executed = found.executed(graph)
+                    ways = (True, False) if in_place else (False,)  # the runtime takes the one that needs least
+                    ram = min(planned_array(executed, found, way).total for way in ways)
                 else:
                     ram = memory_needs(graph, costs_of(kernels, found)).memory().arena
                 flash = sum(part.bytes for part in flash_use(graph, machine, kernels, None, None, found).parts)

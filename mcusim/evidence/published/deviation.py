@@ -30,6 +30,12 @@ def differs_from_published(header: Header, machine: Machine, run: RunOptions) ->
         return f"overlays of {', '.join(overlay) or 'nothing'} alone"
     if recorded.get("buffering", "double") != "double":
         return f"{recorded['buffering']} buffering"
+    by_operator = {"channel_tiles": "parts of channels", "row_tiles": "rows of tiles", "uncopied": "operands in place"}
+    for name, words in by_operator.items():
+        if name in recorded:
+            return f"{words} by operator"
+    if "on_chip" in recorded:
+        return f"{recorded['on_chip']:,} B of structures and activations on chip"
     planned = {"allocator": "the {} allocator", "order": "the {} order", "in_place": "results in place"}
     for name, words in planned.items():
         if name in recorded:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mcusim.errors import UsageError
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, greedy_by_size
 from mcusim.plan.arena import ALIGN, arena_of
@@ -18,7 +19,7 @@ from mcusim.plan.placement import MemoryNeeds, Placement
 from mcusim.plan.pools import Layout, Pool, span_at
 from mcusim.program.program import Buffer
 
-__all__ = ["OnChip", "choose_on_chip"]
+__all__ = ["OnChip", "choose_on_chip", "within"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,13 @@ class OnChip:
             homes[f"node{step}"] = span_at(placed.machine, address, size)
             address += size
         placed.buffers[:] = [replace(b, span=homes.get(b.name, b.span)) for b in placed.buffers]
+
+
+def within(pool: Pool, size: int) -> int:
+    """``size``. Raises UsageError where it is more than ``pool``."""
+    if size > pool.size:
+        raise UsageError(f"--on-chip {size:,} B is more than there is in {pool.name}: {pool.size:,} B")
+    return size
 
 
 def choose_on_chip(need: MemoryNeeds, size: int) -> OnChip:

@@ -8,7 +8,7 @@ while the one before still runs (:mod:`mcusim.plan.overlay.early_tiles`), and le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
@@ -20,6 +20,7 @@ from mcusim.plan.options import (
     IN_PLACE,
     SRAM_BUDGET,
     WEIGHTS,
+    Option,
     PlanOptions,
     choice,
     counts,
@@ -30,7 +31,7 @@ from mcusim.plan.options import (
 from mcusim.plan.overlay.buffers import CopyPlan, OverlaySizes, choose_sizes, copies, tiled_operators, transfers
 from mcusim.plan.overlay.early_tiles import EarlyTilePipeline
 from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
-from mcusim.plan.overlay.on_chip import choose_on_chip
+from mcusim.plan.overlay.on_chip import choose_on_chip, within
 from mcusim.plan.overlay.one_filter_buffer import choose_one_filter_buffer
 from mcusim.plan.overlay.pipeline import TaskPipeline
 from mcusim.plan.placement import ALIGN, MemoryNeeds, Placement, memory_needs, place
@@ -66,6 +67,7 @@ ON_CHIP = size(
     help="With {takers}: on-chip RAM kept for the kernels' call structures, then the smallest activations, which are"
     " not copied.",
 )
+_BY_OPERATOR: tuple[Option[Any], ...] = (ROW_TILES, UNCOPIED, ON_CHIP)
 OPTIONS = (SRAM_BUDGET, OVERLAY, BUFFERING, VARIANT, CHANNEL_TILES, TILE_BUFFER, ROW_TILES, UNCOPIED, ON_CHIP)
 
 
@@ -110,7 +112,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     home, dma = sdram(machine, "tinyops"), controller(machine)
     weights, pool = options[WEIGHTS] or home, sram_pool(machine, options[SRAM_BUDGET])
     _check_reach(machine, home, weights)
-    stays = choose_on_chip(need, options[ON_CHIP] or 0)
+    stays = choose_on_chip(need, within(pool, options[ON_CHIP] or 0))
     found = _copies(graph, need, options, stays.tensors)
     padded = _padding(machine)
     chosen = _sizes(need, found, stays.rest_of(pool), padded, options)
@@ -214,6 +216,7 @@ def _chosen(options: PlanOptions, weights: str, chosen: OverlaySizes) -> dict[st
     # a program that names no buffering has two buffers of each kind; one that names no variant has the paper's
     return {
         **{one.name: options[one] for one in (BUFFERING, VARIANT) if options[one] != one.default},
+        **{one.name: one.cell(options[one]) for one in _BY_OPERATOR if options[one] != one.default},
         "weights": weights,
         "sram_budget": options[SRAM_BUDGET],
         "overlay": [name for name in OVERLAYS if name in options[OVERLAY]],
