@@ -82,6 +82,8 @@ class RecordLog(Generic[R]):
         self._file: IO[bytes] | None = None
         if path is None:
             return
+        if path.exists() and not path.is_file():
+            raise UsageError(f"cannot write {path}: not a regular file")
         line = (json.dumps({"format": kind.format, **head}) + "\n").encode()
         try:
             there = path.stat().st_size if path.exists() else 0

@@ -131,10 +131,10 @@ class NetworkJudge:
             found += self.candidates(drawn(max(count, 64), dice))[: count - len(found)]
             if len(found) >= count:
                 return found
-        fast = "" if self.settings.most_cycles is None else f" within {self.settings.most_cycles:,} cycles"
+        fast = "" if self.cycles is None else self.cycles.within(self.settings.most_cycles)
         raise Verdict(
             f"{self.space}: of {MOST_DRAWS * max(count, 64):,} random networks {len(found)} fit {self.rules.ram:,} B of"
-            f" RAM and {self.rules.flash:,} B of flash{fast}; take a smaller width or resolution (`mcusim nas stats`)"
+            f" RAM and {self.rules.flash:,} B of flash{fast}; take a smaller width or resolution, or a larger board"
         )
 
 

@@ -18,10 +18,10 @@ from pydantic import BaseModel, ConfigDict
 from mcusim.errors import UsageError, Verdict
 from mcusim.nas_search.evolution import EvolutionSettings
 from mcusim.nas_search.latency import ReplayBoard, ReplayedNetwork
-from mcusim.nas_search.scorers import SECONDS, scorer_of
-from mcusim.nas_search.search import NasSearch
+from mcusim.nas_search.scorers import SECONDS, scorer_file, scorer_of
+from mcusim.nas_search.search import POINTS, NasSearch
 from mcusim.nas_search.selection import front_of
-from mcusim.nas_search.space import NasNetwork, NasSpace, all_spaces
+from mcusim.nas_search.space import Genes, NasNetwork, NasSpace, all_spaces
 from mcusim.nas_search.stats import NasRules, best_spaces, nas_stats
 from mcusim.record_log import LogKind, RecordLog
 from mcusim.sweeps.input_hashes import description_sha256
@@ -41,7 +41,7 @@ class FrontNetwork(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     space: str
-    genes: tuple[int, ...]
+    genes: Genes
     score: float
     macs: int
     ram: int
@@ -66,7 +66,8 @@ class FrontNetwork(BaseModel):
 
 
 class SpaceFront(BaseModel):
-    """What a search of a space on a board found; ``reason`` says why nothing."""
+    """What a search of a space on a board found: ``networks`` of its front, which has ``alive``; ``reason`` says why
+    nothing."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -75,6 +76,7 @@ class SpaceFront(BaseModel):
     space: str
     networks: list[FrontNetwork] = []
     scored: int = 0
+    alive: int = 0
     reason: str = ""
 
     @property
@@ -112,11 +114,14 @@ class FrontBoard:
 
 @dataclass(frozen=True)
 class BoardFront:
-    """The front of a board: ``networks``, the best score first; ``reasons`` of spaces that have none."""
+    """The front of a board: ``networks``, the best score first; the fronts of its spaces have ``alive``, of which
+    ``replayed`` were; ``reasons`` of spaces that have none."""
 
     on: FrontBoard
     networks: tuple[FrontNetwork, ...]
     scored: int
+    alive: int
+    replayed: int
     reasons: tuple[str, ...]
 
     def fastest(self, score: float) -> FrontNetwork | None:
@@ -134,6 +139,7 @@ class FrontPlan:
     scorer: str
     settings: EvolutionSettings
     scorer_seconds: float = SECONDS
+    points: int = POINTS
 
     def __post_init__(self) -> None:
         names = [on.name for on in self.boards]
@@ -148,14 +154,17 @@ class FrontPlan:
         """One for each space of each board."""
         settings = replace(self.settings, objectives=BOTH)
         return [
-            NasSearch(space, on.rules, self.scorer, settings, on.board) for on in self.boards for space in on.spaces
+            NasSearch(space, on.rules, self.scorer, settings, on.board, self.points)
+            for on in self.boards
+            for space in on.spaces
         ]
 
     @property
     def head(self) -> dict[str, Any]:
         """The first line of its log."""
         first = self.searches[0].head
-        own = {key: first[key] for key in ("version", "seed", "in_place", "scorer", "scorer_sha256", "classes")}
+        keys = ("version", "seed", "in_place", "scorer", "scorer_sha256", "classes", "points")
+        own = {key: first[key] for key in keys}
         settings = {key: first[key] for key in self.settings.__dict__}
         return {**own, **settings, "boards": [_described(on) for on in self.boards]}
 
@@ -193,7 +202,8 @@ def nas_fronts(
         missing = [one for one in searches if _key(one) not in known]
         before = len(searches) - len(missing)
         jobs = [(one, plan.scorer_seconds) for one in missing]
-        for done, found in enumerate(work.map(_searched, jobs, few=2), before + 1):
+        users = (scorer_file(plan.scorer) or Path()).suffix.lower() == ".py"  # code that may end its process
+        for done, found in enumerate(work.map(_searched, jobs, few=2, apart=users), before + 1):
             known[found.key] = found
             written.append(found)
             if progress is not None:
@@ -209,10 +219,7 @@ def _searched(job: tuple[NasSearch, float]) -> SpaceFront:
     """A search of a space in this process."""
     search, seconds = job
     machine, runtime, space = _key(search)
-    try:
-        found = search.run(scorer_of(search.scorer, seconds=seconds))
-    except Verdict as reason:
-        return SpaceFront(machine=machine, runtime=runtime, space=space, reason=str(reason))
+    found = search.run(scorer_of(search.scorer, seconds=seconds))
     networks = [
         FrontNetwork(
             space=space, genes=one.candidate.genes, score=one.candidate.score, macs=one.candidate.macs,
@@ -221,12 +228,17 @@ def _searched(job: tuple[NasSearch, float]) -> SpaceFront:
         for one in found.networks
         if one.replayed is not None
     ]  # fmt: skip
-    return SpaceFront(machine=machine, runtime=runtime, space=space, networks=networks, scored=found.scored)
+    return SpaceFront(
+        machine=machine, runtime=runtime, space=space, networks=networks, scored=found.scored, alive=found.alive,
+        reason=found.reason,
+    )  # fmt: skip
 
 
 def _front(on: FrontBoard, found: Sequence[SpaceFront]) -> BoardFront:
-    networks = front_of([network for one in found for network in one.networks], BOTH)
+    ran = [network for one in found for network in one.networks if network.replayed.latency_ms is not None]
+    networks = front_of(ran, BOTH)
     reasons = tuple(one.reason for one in found if one.reason)
     if not found:
         reasons = (f"{on.name}: no search space has enough networks that fit",)
-    return BoardFront(on, tuple(networks), sum(one.scored for one in found), reasons)
+    scored, alive = (sum(getattr(one, name) for one in found) for name in ("scored", "alive"))
+    return BoardFront(on, tuple(networks), scored, alive, len(ran), reasons)

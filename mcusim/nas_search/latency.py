@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mcusim.api.simulate import simulate
 from mcusim.errors import UsageError
@@ -41,13 +40,19 @@ class ReplayedNetwork(BaseModel):
     """A whole replay: its cycles and milliseconds, and where nine measurements of ten are expected; all None where the
     network does not fit the board."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    cycles: int | None = None
-    latency_ms: float | None = None
-    low_ms: float | None = None
-    high_ms: float | None = None
-    energy_mj: float | None = None
+    cycles: int | None = Field(default=None, ge=1)
+    latency_ms: float | None = Field(default=None, gt=0)
+    low_ms: float | None = Field(default=None, gt=0)
+    high_ms: float | None = Field(default=None, gt=0)
+    energy_mj: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _whole(self) -> ReplayedNetwork:
+        if (self.cycles is None) != (self.latency_ms is None):
+            raise ValueError("cycles and latency_ms are both there, or neither is")
+        return self
 
     @property
     def range_text(self) -> str:
@@ -82,10 +87,6 @@ class ReplayBoard:
         """Of the core's cycles."""
         return cycles / self.machine.core.clock * 1000
 
-    def cycles(self, seconds: Fraction) -> int:
-        """The most whole cycles within ``seconds``."""
-        return int(seconds * self.machine.core.clock)
-
 
 def _part_cycles(job: tuple[ReplayBoard, Graph]) -> int:
     """Of a part alone."""
@@ -101,6 +102,11 @@ class PartCycles:
 
     parts: Array
     joint: int = 0
+    clock: int = 10**9  # Hz of the core
+
+    def within(self, cycles: int | None) -> str:
+        """A limit, for errors."""
+        return "" if cycles is None else f" within {cycles / self.clock * 1000:,.4g} ms"
 
     @classmethod
     def replayed(cls, space: NasSpace, board: ReplayBoard, work: OrderedWork, step: Step = None) -> PartCycles:
@@ -109,7 +115,7 @@ class PartCycles:
         found = _stepped(work.map(_part_cycles, [(board, part) for part in space_parts(space)]), step)
         if all(cycles == NEVER for cycles in found):
             raise UsageError(f"{space}: no part of its networks fits {board.machine.name}")
-        alone = cls(np.array(found, np.int64))
+        alone = cls(np.array(found, np.int64), clock=board.machine.core.clock)
         choices = drawn(WHOLE, np.random.default_rng(0))
         wholes = replay_all(board, [NasNetwork.of(space, row) for row in choices], work, step)
         joints = network_parts(choices)[1] - 1

@@ -111,7 +111,10 @@ def front_page(plan: FrontPlan, fronts: Sequence[BoardFront]) -> str:
         shown = spread(front.networks, DRAWN)
         parts += [f"<h2>{plain(front.on.name)}</h2>", *(f"<p>{plain(reason)}</p>" for reason in front.reasons)]
         if len(shown) < len(front.networks):
-            parts.append(f"<p>{len(shown)} of {len(front.networks)} networks; the JSON has all of them.</p>")
+            parts.append(
+                f"<p>{len(shown)} of {len(front.networks)} networks, all of them in the plot and in the JSON; of"
+                f" {front.alive} in the fronts of its spaces {front.replayed} were replayed.</p>"
+            )
         parts += [table(_FRONT_HEAD, [[*map(plain, _front_row(one))] for one in shown])] if shown else []
     return page("Networks by score and latency", parts)
 

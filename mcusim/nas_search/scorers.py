@@ -6,11 +6,13 @@ Not modelled: accuracy; a table or a function may know it.
 from __future__ import annotations
 
 import csv
-import hashlib
 import runpy
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from io import StringIO
 from math import isfinite, log
 from pathlib import Path
@@ -25,54 +27,73 @@ from mcusim.processes import TooLongError, time_limited
 from mcusim.sweeps.ordered_work import OrderedWork
 from mcusim.units import quoted
 
-__all__ = ["SECONDS", "scorer_of", "scorer_sha256"]
+__all__ = ["SECONDS", "scorer_file", "scorer_of", "scorer_sha256"]
 
 LARGEST = 1 << 24  # bytes of a table or a function's file
 TOO_LARGE = ", the most that a scorer's file may have"
 SECONDS = 60.0  # for a network
+MOST = 1e100  # of a score, so that sums of scores are finite
 
 
 def scorer_of(text: str, work: OrderedWork | None = None, seconds: float = SECONDS) -> Scorer:
     """``macs``; ``TABLE.csv`` with columns ``macs`` and ``score``, interpolated over the logarithm of the
     multiply-accumulates; or ``FILE.py:FUNCTION``, which is called with a network as a dictionary and returns its score,
-    in the processes of ``work``, and has ``seconds`` for each.
+    in the processes of ``work``, and has ``seconds`` for each. Without ``work`` it is called in this process.
 
     Raises UsageError for what is none, or not right.
     """
     if text == "macs":
         return lambda networks: [float(network["macs"]) for network in networks]
-    path, _, function = text.rpartition(":")
-    if path.endswith(".py"):
-        return _by_function(Path(path), function, seconds, work)
-    if text.endswith(".csv"):
-        return _by_table(Path(text))
-    raise UsageError(f"--scorer {quoted(text[:80])}: macs, TABLE.csv or FILE.py:FUNCTION")
+    if (path := scorer_file(text)) is None:
+        raise UsageError(f"--scorer {quoted(text[:80])}: macs, TABLE.csv or FILE.py:FUNCTION")
+    if path.suffix.lower() == ".csv":
+        return _by_table(path)
+    function = _UserFunction(path, text.rpartition(":")[2], scorer_sha256(text), seconds)
+    # in a process of its own, which it may end
+    if work is None:
+        function.loaded()
+    else:
+        _ = [*work.map(_UserFunction.checked, [function], apart=True)]
+
+    def scores(networks: Sequence[Mapping[str, Any]]) -> list[float]:
+        jobs = [(function, network) for network in networks]
+        return [*(map(_score, jobs) if work is None else work.map(_score, jobs, apart=True))]
+
+    return scores
+
+
+def scorer_file(text: str) -> Path | None:
+    """That of a table or a function; None for ``macs`` and for what is no scorer."""
+    path, _, _ = text.rpartition(":")
+    if path.lower().endswith(".py"):
+        return Path(path)
+    return Path(text) if text.lower().endswith(".csv") else None
 
 
 def scorer_sha256(text: str) -> str | None:
     """Of a scorer's file, so that scores of another one are not taken for its own; None for ``macs``. Raises
     UsageError for a file that cannot be read."""
-    name = text.rpartition(":")[0] if text.rpartition(":")[0].endswith(".py") else text
-    if not name.endswith((".py", ".csv")):
-        return None
-    return hashlib.sha256(read_guarded(Path(name), LARGEST, UsageError, too_large=TOO_LARGE)).hexdigest()
+    path = scorer_file(text)
+    return None if path is None else sha256(read_guarded(path, LARGEST, UsageError, too_large=TOO_LARGE)).hexdigest()
 
 
 def _by_table(path: Path) -> Scorer:
     data = read_guarded(path, LARGEST, UsageError, too_large=TOO_LARGE)
     try:
-        rows = [*csv.DictReader(StringIO(utf8_text(data, UsageError, path)))]
+        head, *rows = [*csv.reader(StringIO(utf8_text(data, UsageError, path)))] or [[]]
     except csv.Error as error:
         raise UsageError(f"{path}: is no table: {error}") from None
-    points: dict[float, float] = {}
+    names = [name.strip() for name in head]
+    if any(names.count(name) != 1 for name in ("macs", "score")):
+        shown = quoted(",".join(names)[:80])
+        raise UsageError(f"{path}: has no columns `macs` and `score`, once each; its head is {shown}")
+    points = dict[float, float]()
     for number, row in enumerate(rows, 2):
-        try:
-            macs, score = float(row["macs"]), float(row["score"])
-        except (KeyError, TypeError, ValueError):
-            raise UsageError(f"{path}:{number}: has no numbers `macs` and `score`; the head is macs,score") from None
-        if not macs > 0 or not isfinite(macs) or not isfinite(score):
-            raise UsageError(f"{path}:{number}: macs = {macs:g}, score = {score:g}: must be finite, macs above 0")
-        points[log(macs)] = score
+        if row:
+            macs, score = _point(path, number, dict(zip(names, row, strict=False)))
+            if log(macs) in points:
+                raise UsageError(f"{path}:{number}: macs = {macs:g} is there twice")
+            points[log(macs)] = score
     if not points:
         raise UsageError(f"{path}: has no rows; the head is macs,score")
     known = sorted(points)
@@ -80,16 +101,14 @@ def _by_table(path: Path) -> Scorer:
     return lambda networks: [float(np.interp(log(max(n["macs"], 1)), known, values)) for n in networks]
 
 
-def _by_function(path: Path, name: str, seconds: float, work: OrderedWork | None) -> Scorer:
-    mark = scorer_sha256(f"{path}:{name}")
-    function = _UserFunction(path, name, mark, seconds)
-    function.loaded()
-
-    def scores(networks: Sequence[Mapping[str, Any]]) -> list[float]:
-        jobs = [(function, network) for network in networks]
-        return [*(map(_score, jobs) if work is None else work.map(_score, jobs))]
-
-    return scores
+def _point(path: Path, number: int, row: Mapping[str, str]) -> tuple[float, float]:
+    try:
+        macs, score = float(row["macs"]), float(row["score"])
+    except (KeyError, ValueError):
+        raise UsageError(f"{path}:{number}: has no numbers `macs` and `score`") from None
+    if not 0 < macs < MOST or not abs(score) < MOST:
+        raise UsageError(f"{path}:{number}: macs = {macs:g}, score = {score:g}: must be below {MOST:g}, macs above 0")
+    return macs, score
 
 
 @dataclass(frozen=True)
@@ -104,36 +123,43 @@ class _UserFunction:
     @lru_cache(maxsize=8)  # noqa: B019  # a few, for as long as the process
     def loaded(self) -> Callable[[dict[str, Any]], object]:
         """Raises UsageError for a file that does not end well, or does not have it."""
-        try:
-            with time_limited(self.seconds):
-                function = runpy.run_path(str(self.path)).get(self.name)
-        except TooLongError:
-            raise UsageError(f"{self.path}: {self.late}") from None
-        except (Exception, SystemExit) as error:  # whatever a user's file does
-            raise UsageError(f"{self.path}: {_said(error)}") from None
+        sys.path.insert(0, str(self.path.parent.resolve()))  # as for a script: modules beside it
+        with self._heard(str(self.path)):
+            function = runpy.run_path(str(self.path)).get(self.name)
         if not callable(function):
             raise UsageError(f"{self.path} has no function {quoted(self.name[:80])}")
         called: Callable[[dict[str, Any]], object] = function
         return called
 
-    @property
-    def late(self) -> str:
-        """What it does that takes too long."""
-        return f"does not end within {self.seconds:g} s; --scorer-limit gives it more"
+    def checked(self) -> None:
+        """Raises UsageError as :meth:`loaded`."""
+        self.loaded()
 
     def score(self, network: Mapping[str, Any]) -> float:
         """Raises UsageError for what is no score."""
-        name, function = f"{self.path}:{self.name}", self.loaded()
+        function, shown = self.loaded(), f"scorer {self.path}:{self.name}"
+        with self._heard(shown):
+            value = function(dict(network))
+        if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+            with suppress(OverflowError):
+                if isfinite(number := float(value)) and abs(number) < MOST:
+                    return number
+        raise UsageError(f"{shown} gives {_text(value)}, which is no finite number")
+
+    @contextmanager
+    def _heard(self, shown: str) -> Iterator[None]:
+        """A user's code: what it prints is no result, whatever it raises becomes a UsageError that names it, as
+        ``shown``, and it has its time."""
         try:
-            with time_limited(self.seconds):
-                value = function(dict(network))
+            with redirect_stdout(sys.stderr), time_limited(self.seconds):
+                yield
         except TooLongError:
-            raise UsageError(f"scorer {name} {self.late}") from None
-        except (Exception, SystemExit) as error:  # whatever a user's function does
-            raise UsageError(f"scorer {name}: {_said(error)}") from None
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not isfinite(value):
-            raise UsageError(f"scorer {name} gives {str(value)[:80]}, which is no finite number")
-        return float(value)
+            raise UsageError(f"{shown} does not end within {self.seconds:g} s; --scorer-limit gives it more") from None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a user's code does
+            text = _text(error)
+            raise UsageError(f"{shown}: {type(error).__name__}{': ' if text else ''}{text}") from None
 
 
 def _score(job: tuple[_UserFunction, Mapping[str, Any]]) -> float:
@@ -141,5 +167,9 @@ def _score(job: tuple[_UserFunction, Mapping[str, Any]]) -> float:
     return function.score(network)
 
 
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+def _text(value: object) -> str:
+    """One short line, of an object of a user's."""
+    try:
+        return " ".join(str(value).split())[:200]
+    except BaseException:  # it may raise anything
+        return f"an object of type {type(value).__name__[:80]}"

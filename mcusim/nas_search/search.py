@@ -8,29 +8,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from mcusim.errors import UsageError, Verdict
 from mcusim.nas_search.evolution import PAPER, Candidate, EvolutionSettings, NetworkJudge, Scorer, Scores, evolved
 from mcusim.nas_search.figures import network_graph
-from mcusim.nas_search.latency import WHOLE, PartCycles, ReplayBoard, ReplayedNetwork, replay_all
+from mcusim.nas_search.latency import NEVER, WHOLE, PartCycles, ReplayBoard, ReplayedNetwork, replay_all
 from mcusim.nas_search.scorers import scorer_sha256
 from mcusim.nas_search.segments import PARTS
 from mcusim.nas_search.selection import front_of, spread
-from mcusim.nas_search.space import NasSpace
+from mcusim.nas_search.space import Genes, NasSpace
 from mcusim.nas_search.stats import NasRules
 from mcusim.record_log import LogKind, RecordLog
 from mcusim.sweeps.input_hashes import description_sha256
 from mcusim.sweeps.ordered_work import OrderedWork
 
-__all__ = ["LISTED", "SEARCH_LOG", "FoundNetwork", "NasSearch", "SearchResult", "network_file"]
+__all__ = ["POINTS", "SEARCH_LOG", "FoundNetwork", "NasSearch", "SearchResult", "network_file"]
 
-LISTED = 20  # networks of a result, at most
+POINTS = 20  # networks of a result, at most
 Progress = Callable[[int, int], object] | None
 
 
@@ -38,13 +38,20 @@ class SearchRecord(BaseModel):
     """A line of a log, one of: cycles of ``parts``, and of a ``joint``; ``scores`` by genes of a generation;
     ``replays`` of networks, in their order."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    parts: list[int] = []
-    joint: int = 0
+    parts: list[Annotated[int, Field(ge=1, le=NEVER)]] = Field(default=[], max_length=PARTS)
+    joint: int = Field(default=0, gt=-NEVER, lt=NEVER)
     generation: int | None = None
-    scores: list[tuple[list[int], float]] = []
+    scores: list[tuple[Genes, float]] = []
     replays: list[ReplayedNetwork] = []
+
+    @field_validator("parts")
+    @classmethod
+    def _all_parts(cls, parts: list[int]) -> list[int]:
+        if parts and len(parts) != PARTS:
+            raise ValueError(f"must have {PARTS} parts")
+        return parts
 
 
 SEARCH_LOG = LogKind("mcusim-nas-search", "mcusim nas search", "another search", "search", SearchRecord)
@@ -58,6 +65,16 @@ class FoundNetwork:
     candidate: Candidate
     replayed: ReplayedNetwork | None = None
 
+    @property
+    def genes(self) -> tuple[int, ...]:
+        """Of the candidate."""
+        return self.candidate.genes
+
+    def values(self, objectives: Sequence[str]) -> tuple[float, ...]:
+        """Of the objectives, each the more the better; latency is that of the replay."""
+        cycles = self.candidate.cycles if self.replayed is None else self.replayed.cycles
+        return replace(self.candidate, cycles=cycles).values(objectives)
+
     def to_json(self) -> dict[str, Any]:
         """What a training script reads, with score, needs, latency and energy."""
         timed = {} if self.replayed is None else self.replayed.model_dump()
@@ -67,29 +84,35 @@ class FoundNetwork:
 @dataclass(frozen=True)
 class SearchResult:
     """``networks``, the best first by the first objective: of one objective the last population's, of several its
-    front; ``best`` is the best first objective after each generation, the more the better."""
+    front, some of ``alive``; ``best`` is the best first objective after each generation, the more the better;
+    ``too_slow`` networks were so when they were replayed whole. ``reason`` says why there is none."""
 
-    networks: tuple[FoundNetwork, ...]
-    best: tuple[float, ...]
-    scored: int
-    alive: int  # networks of which ``networks`` are some
+    networks: tuple[FoundNetwork, ...] = ()
+    best: tuple[float, ...] = ()
+    scored: int = 0
+    alive: int = 0
+    too_slow: int = 0
+    reason: str = ""
 
 
 @dataclass(frozen=True)
 class NasSearch:
-    """What is searched and how; ``scorer`` is its text, ``board`` what networks are replayed on."""
+    """What is searched and how; ``scorer`` is its text, ``board`` what networks are replayed on, ``points`` the most
+    networks of a result."""
 
     space: NasSpace
     rules: NasRules
     scorer: str
     settings: EvolutionSettings = PAPER
     board: ReplayBoard | None = None
+    points: int = POINTS
 
     @property
     def head(self) -> dict[str, Any]:
         """The first line of its log."""
         settings = {**self.settings.__dict__, "objectives": [*self.settings.objectives]}
         space = {"space": str(self.space), "classes": self.space.classes, "scorer": self.scorer, **settings}
+        space["points"] = self.points
         if self.board is not None:
             space["machine_sha256"] = description_sha256(self.board.machine)
         return {**self.rules.head, **space, "scorer_sha256": scorer_sha256(self.scorer)}
@@ -97,10 +120,14 @@ class NasSearch:
     def run(
         self, score: Scorer, log: Path | None = None, work: OrderedWork | None = None, progress: Progress = None
     ) -> SearchResult:
-        """Raises UsageError for a log of another search, Verdict where too few networks fit."""
+        """Raises UsageError for a log of another search; that too few networks fit is a result."""
         with RecordLog(log, SEARCH_LOG, self.head) as written:
             work = OrderedWork(1, None, "the search") if work is None else work
-            return _SearchRun(self, score, written, work, progress).result()
+            run = _SearchRun(self, score, written, work, progress)
+            try:
+                return run.result()
+            except Verdict as reason:
+                return SearchResult(reason=str(reason))
 
 
 @dataclass
@@ -124,16 +151,18 @@ class _SearchRun:
             best.append(max(one.values(settings.objectives)[0] for one in population))
         several = len(settings.objectives) > 1
         alive = front_of(population, settings.objectives) if several else population
-        chosen = spread(alive, LISTED) if several else alive[:LISTED]
-        networks = [FoundNetwork(one) for one in chosen]
+        networks, slow = [FoundNetwork(one) for one in alive[: search.points]], 0
         if search.board is not None:
-            networks = self.replayed(chosen, search.board)
-        return SearchResult(tuple(networks), tuple(best), len(known), len(alive))
+            first = spread(alive, search.points) if several else alive
+            networks, slow = self.replayed([*first, *(one for one in alive if one not in first)], search.board)
+        if several:
+            networks = front_of(networks, settings.objectives)
+        return SearchResult(tuple(networks), tuple(best), len(known), len(alive), slow)
 
     def step(self, *_: object) -> None:
         """One more part, generation or replay is done."""
         self.done += 1
-        timed = 0 if self.search.board is None else PARTS + WHOLE + LISTED
+        timed = 0 if self.search.board is None else PARTS + WHOLE + self.search.points
         if self.progress is not None:
             self.progress(self.done, timed + self.search.settings.generations + 1)
 
@@ -141,7 +170,7 @@ class _SearchRun:
         """Of the space on the board."""
         for line in self.log.known:
             if line.parts:
-                return PartCycles(np.array(line.parts, np.int64), line.joint)
+                return PartCycles(np.array(line.parts, np.int64), line.joint, board.machine.core.clock)
         found = PartCycles.replayed(self.search.space, board, self.work, self.step)
         self.log.append(SearchRecord(parts=found.parts.tolist(), joint=found.joint))
         return found
@@ -152,28 +181,34 @@ class _SearchRun:
         for number, population in enumerate(evolved(judge)):
             new = [*judge.known.items()][written:]
             if new:
-                scores = [([*genes], value) for genes, value in new]
+                scores = [*new]
                 self.log.append(SearchRecord(generation=number, scores=scores))
                 written += len(new)
             self.step()
             yield population
 
-    def replayed(self, chosen: Sequence[Candidate], board: ReplayBoard) -> list[FoundNetwork]:
-        """Those that are fast enough when they are replayed whole. Raises Verdict where none is."""
-        found = next((line.replays for line in self.log.known if line.replays), None)
-        if found is None:
-            found = replay_all(board, [one.network for one in chosen], self.work, self.step)
-            self.log.append(SearchRecord(replays=found))
-        most = self.search.settings.most_cycles
-        kept = [
-            FoundNetwork(one, own)
-            for one, own in zip(chosen, found, strict=True)
-            if own.cycles is not None and (most is None or own.cycles <= most)
-        ]
+    def replayed(self, candidates: Sequence[Candidate], board: ReplayBoard) -> tuple[list[FoundNetwork], int]:
+        """Those that are fast enough when they are replayed whole, as many as are wanted, and how many were not. Raises
+        Verdict where none is."""
+        known = [own for line in self.log.known for own in line.replays]
+        kept, done, most = list[FoundNetwork](), 0, self.search.settings.most_cycles
+        while done < len(candidates) and len(kept) < self.search.points:
+            batch = candidates[done : done + self.search.points - len(kept)]
+            found = known[done : done + len(batch)]
+            if len(found) < len(batch):
+                new = replay_all(board, [one.network for one in batch[len(found) :]], self.work, self.step)
+                self.log.append(SearchRecord(replays=new))
+                found += new
+            kept += [
+                FoundNetwork(one, own)
+                for one, own in zip(batch, found, strict=True)
+                if own.cycles is not None and (most is None or own.cycles <= most)
+            ]
+            done += len(batch)
         if not kept:
-            limit = "" if most is None else f" within {board.milliseconds(most):,.3g} ms"
-            raise Verdict(f"{self.search.space}: none of the {len(chosen)} best networks runs on the board{limit}")
-        return kept
+            limit = "" if most is None else f" within {board.milliseconds(most):,.4g} ms"
+            raise Verdict(f"{self.search.space}: none of the {done} best networks runs on the board{limit}")
+        return kept, done - len(kept)
 
 
 def network_file(found: FoundNetwork, ending: str) -> bytes:

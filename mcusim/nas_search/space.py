@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from mcusim.errors import UsageError
 from mcusim.model.zoo.architectures import Architecture, Layer
@@ -22,9 +23,11 @@ from mcusim.model.zoo.builder import scale_channels
 __all__ = [
     "DEPTHS",
     "EXPANSIONS",
+    "GENES",
     "KERNELS",
     "SLOTS",
     "STAGES",
+    "Genes",
     "NasNetwork",
     "NasSpace",
     "all_spaces",
@@ -40,17 +43,24 @@ KERNELS, EXPANSIONS = (3, 5, 7), (3, 4, 6)
 FIRST, SECOND, HEAD = 32, 16, 1280  # channels of the first convolution, the block behind it, the last convolution
 ROUNDING = "near-8"
 SLOTS = 5 * max(DEPTHS) + 1  # blocks of the deepest network
+GENES = 5 + 2 * SLOTS  # of a network: depths, then kernel and expansion of each slot
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
+Genes = Annotated[tuple[Annotated[int, Field(ge=0, le=2)], ...], Field(min_length=GENES, max_length=GENES)]  # in a log
 
 
 @dataclass(frozen=True, order=True)
 class NasSpace:
-    """``width`` multiplies channels, ``resolution`` is the input's height and width."""
+    """``width`` multiplies channels, ``resolution`` is the input's height and width. Raises UsageError for a width of
+    more than three decimals, which its name does not have."""
 
     width: Fraction
     resolution: int
     classes: int = 100
+
+    def __post_init__(self) -> None:
+        if self.width * 1000 % 1:
+            raise UsageError(f"width {float(self.width):.10g}: has more than three decimals")
 
     def __str__(self) -> str:
         return f"w{float(self.width):g}-r{self.resolution}"

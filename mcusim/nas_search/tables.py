@@ -49,7 +49,7 @@ def stats_text(rules: NasRules, stats: Sequence[SpaceStats], share: float) -> st
 def stats_json(rules: NasRules, stats: Sequence[SpaceStats], share: float) -> dict[str, Any]:
     """All spaces, the best first; FLOPs are multiply-accumulates, as the paper counts them."""
     ranked = best_spaces(stats, share)
-    best = ranked[0].space if ranked and ranked[0].share >= share else None
+    best = ranked[0].space if ranked and ranked[0].share >= max(share, 1 / rules.networks) else None
     return {
         "machine": rules.machine, "runtime": rules.runtime, "ram": rules.ram, "flash": rules.flash,
         "networks": rules.networks, "seed": rules.seed, "in_place": rules.in_place, "min_fitting": share, "best": best,
@@ -63,22 +63,36 @@ def search_text(search: NasSearch, found: SearchResult, listed: int = 5) -> str:
     lines = wrapped(
         f"{search.space} on {rules.machine}, runtime {rules.runtime}, scorer {search.scorer[:40]}, seed {rules.seed}"
     )
-    name, sign = settings.objectives[0], OBJECTIVES[settings.objectives[0]]
-    first, last = (score_text(sign * value) for value in (found.best[0], found.best[-1]))
+    if not found.networks:
+        return "\n".join([*lines, *wrapped(found.reason)])
+    name, best = settings.objectives[0], _best(search, found)
+    unit = " ms" if name == "latency" else ""
     lines += wrapped(
-        f"{found.scored:,} networks that fit were scored; best {name} of the first generation {first}, of the last"
-        f" {last}"
+        f"{found.scored:,} networks that fit were scored; best {name} of the first generation {score_text(best[0])}"
+        f"{unit}, of the last {score_text(best[-1])}{unit}"
     )
+    if found.too_slow:
+        lines += wrapped(f"{found.too_slow} of the best were too slow when they were replayed whole, and are left out")
     shown = found.networks[:listed]
     if len(settings.objectives) > 1:
         shown = found.networks
         lines += wrapped(
-            f"front by {', '.join(settings.objectives)}, {len(shown)} of {found.alive}: none is better by all of them"
+            f"front by {', '.join(settings.objectives)}, {len(shown)} of {found.alive} (--points): none is better by"
+            " all"
         )
     timed = search.board is not None
     rows = [["", "score", "MMACs", "RAM, B", "flash, B", *(["latency, ms", "90 %"] if timed else []), "blocks"]]
     rows += [_network_row(number, own) for number, own in enumerate(shown, 1)]
     return "\n".join([*lines, "", *columns(rows, left=1)])
+
+
+def _best(search: NasSearch, found: SearchResult) -> list[float]:
+    """The best by the first objective after each generation, latency in milliseconds."""
+    name = search.settings.objectives[0]
+    values = [OBJECTIVES[name] * value for value in found.best]
+    if name == "latency" and search.board is not None:
+        return [search.board.milliseconds(int(value)) for value in values]
+    return values
 
 
 def _network_row(number: int, found: FoundNetwork) -> list[str]:
@@ -97,14 +111,16 @@ def score_text(value: float) -> str:
 
 
 def search_json(search: NasSearch, found: SearchResult) -> dict[str, Any]:
-    """The networks, and the best by the first objective after each generation."""
-    rules, settings = search.rules, search.settings
-    sign = OBJECTIVES[settings.objectives[0]]
+    """The networks, and the best by the first objective after each generation (latency in milliseconds)."""
+    rules, settings, board = search.rules, search.settings, search.board
+    most = settings.most_cycles
     return {
         "machine": rules.machine, "runtime": rules.runtime, "ram": rules.ram, "flash": rules.flash, "seed": rules.seed,
-        "space": str(search.space), "scorer": search.scorer, "objectives": [*settings.objectives],
-        "scored": found.scored, "best": [sign * value for value in found.best],
-        "networks": [one.to_json() for one in found.networks],
+        "in_place": rules.in_place, "space": str(search.space), "classes": search.space.classes,
+        "scorer": search.scorer, "objectives": [*settings.objectives], "generations": settings.generations,
+        "max_latency_ms": None if board is None or most is None else board.milliseconds(most),
+        "scored": found.scored, "best": _best(search, found), "alive": found.alive, "too_slow": found.too_slow,
+        "reason": found.reason or None, "networks": [one.to_json() for one in found.networks],
     }  # fmt: skip
 
 
@@ -123,6 +139,10 @@ def fronts_text(plan: FrontPlan, fronts: Sequence[BoardFront]) -> str:
             needs = [f"{one.macs / 1e6:.1f}", f"{one.ram:,}", f"{one.flash:,}", one.space]
             rows.append([str(number), score_text(one.score), f"{one.latency_ms:,.1f}", one.replayed.range_text, *needs])
         lines += columns(rows, left=1) if front.networks else []
+        if front.replayed < front.alive:
+            lines += wrapped(
+                f"{front.replayed} of {front.alive} networks of its spaces' fronts were replayed (--points)"
+            )
         for reason in front.reasons:
             lines += wrapped(reason)
     if len(fronts) > 1:
@@ -156,7 +176,7 @@ def fronts_json(plan: FrontPlan, fronts: Sequence[BoardFront]) -> dict[str, Any]
             {
                 "machine": front.on.rules.machine, "runtime": front.on.rules.runtime, "ram": front.on.rules.ram,
                 "flash": front.on.rules.flash, "spaces": [str(space) for space in front.on.spaces],
-                "scored": front.scored, "reasons": [*front.reasons],
+                "scored": front.scored, "alive": front.alive, "replayed": front.replayed, "reasons": [*front.reasons],
                 "networks": [one.to_json(front.on.network(one)) for one in front.networks],
             }
             for front in fronts

@@ -33,15 +33,18 @@ class OrderedWork:
         self._submit: Callable[..., Any] | None = None
 
     def __enter__(self) -> OrderedWork:
+        if self._dask is not None:
+            self._submit = self._opened()
         return self
 
     def __exit__(self, *reason: Any) -> None:
         self._open.__exit__(*reason)
 
-    def map(self, call: Callable[[A], R], arguments: Sequence[A], few: int = FEW) -> Iterator[R]:
+    def map(self, call: Callable[[A], R], arguments: Sequence[A], few: int = FEW, apart: bool = False) -> Iterator[R]:
         """The results, each as soon as it and all before it are there. Processes are not started for less than ``few``
-        arguments."""
-        if self._dask is None and (self._count == 1 or len(arguments) < (few if self._submit is None else 2)):
+        arguments; ``apart``: always, for a user's code, which may end its process."""
+        few = few if self._submit is None else 2
+        if self._dask is None and not apart and (self._count == 1 or len(arguments) < few):
             yield from map(call, arguments)
             return
         if self._submit is None:

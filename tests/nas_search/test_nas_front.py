@@ -38,15 +38,9 @@ def on(runtime: str, *spaces: NasSpace, ram: int | None = None) -> FrontBoard:
 
 
 def plan(*boards: FrontBoard) -> FrontPlan:
-    return FrontPlan(boards or (on("tflm", *SPACES), on("tinyengine", SPACES[0])), "macs", SMALL)
+    return FrontPlan(boards or (on("tflm", *SPACES), on("tinyengine", SPACES[0])), "macs", SMALL, points=3)
 
 
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcusim.nas_search.search.LISTED", 3)
-
-
-@pytest.mark.usefixtures("few")
 def test_a_front_is_what_none_is_better_than_and_each_network_takes_what_is_said() -> None:
     fronts = nas_fronts(plan(on("tflm", SPACES[0]), on("tinyengine", SPACES[0])))
     for front in fronts:
@@ -61,7 +55,7 @@ def test_a_front_is_what_none_is_better_than_and_each_network_takes_what_is_said
         assert front.fastest(middle) == front.networks[1] and front.fastest(best.score + 1) is None
 
 
-@pytest.mark.usefixtures("few", "by_formula")
+@pytest.mark.usefixtures("by_formula")
 def test_a_log_cut_anywhere_is_gone_on_with(tmp_path: Path) -> None:
     whole = tmp_path / "whole.jsonl"
     found, data = nas_fronts(plan(), whole), whole.read_bytes()
@@ -96,10 +90,10 @@ def test_spaces_by_default_are_the_best_for_parts_of_the_memories(monkeypatch: p
         assert [str(space) for space in best_for(own, 100, work)] == ["w0.5-r144", "w0.2-r96"]
 
 
-@pytest.mark.usefixtures("few", "by_formula")
+@pytest.mark.usefixtures("by_formula")
 def test_the_command_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str], browser: Any) -> None:
     page, command = tmp_path / "page.html", ["nas", "front", "w0.2-r48", "-m", BOARD, "--runtime", "tflm,tinyengine"]
-    command += ["--generations", "0", "-j", "1"]
+    command += ["--generations", "0", "-j", "1", "--points", "3"]
     assert main([*command, "--html", str(page), "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [front["runtime"] for front in found["fronts"]] == ["tflm", "tinyengine"]

@@ -48,7 +48,7 @@ def parts_by_size(space: NasSpace, *_: object) -> PartCycles:
     """Cycles that a test need not replay: of the multiply-accumulates, and of the bytes made."""
     graphs = space_parts(space)
     cycles = [graph_macs(graph) + 40 * graph.tensors[graph.outputs[0]].bytes for graph in graphs]
-    return PartCycles(np.array(cycles, np.int64))
+    return PartCycles(np.array(cycles, np.int64), clock=120_000_000)
 
 
 def replays_by_size(board: ReplayBoard, networks: list[NasNetwork], *_: object) -> list[ReplayedNetwork]:
@@ -112,12 +112,11 @@ def test_what_is_written_runs_with_the_figures_that_were_said(
 
 def test_a_search_that_was_killed_asks_for_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By two objectives, so that its log has replays too; and two processes write the same bytes as one."""
-    monkeypatch.setattr("mcusim.nas_search.search.LISTED", 4)
     asked: list[int] = []
     path = tmp_path / "mine.py"
     board = ReplayBoard(load_machine("nucleo-l4r5zi"), "tflm")
     own = NasRules.of(board.machine, "tflm")
-    search = NasSearch(NasSpace(Fraction(3, 10), 64), own, f"{path}:f", SMALL, board)
+    search = NasSearch(NasSpace(Fraction(3, 10), 64), own, f"{path}:f", SMALL, board, points=4)
     path.write_text("def f(net):\n    return net['macs'] / (1 + net['blocks'][0]['kernel'])\n")
     score = scorer_of(f"{path}:f")
 
@@ -219,8 +218,22 @@ def test_a_table_is_interpolated(tmp_path: Path) -> None:
         ("def f(net): return float('nan')", "scorer FILE:f gives nan, which is no finite number"),
         ("def f(net): return 'good'", "scorer FILE:f gives good, which is no finite number"),
         ("def f(net):\n    while True: pass", "scorer FILE:f does not end within 0.2 s; --scorer-limit gives it more"),
-        ("while True: pass", "FILE: does not end within 0.2 s; --scorer-limit gives it more"),
+        ("while True: pass", "FILE does not end within 0.2 s; --scorer-limit gives it more"),
         ("import time\ndef f(net): time.sleep(60)", "scorer FILE:f does not end within 0.2 s"),
+        (
+            "def f(net):\n    try:\n        while True: pass\n    except BaseException: return 1",
+            "f does not end within 0.2 s",
+        ),
+        ("def f(net): return 10**400", "which is no finite number"),
+        ("def f(net): return 1 + 2j", "scorer FILE:f gives (1+2j), which is no finite number"),
+        (
+            "class A:\n    def __str__(self): raise ValueError\ndef f(net): return A()",
+            "scorer FILE:f gives an object of type A, which",
+        ),
+        (
+            "class B(BaseException):\n    def __str__(self): 1 / 0\ndef f(net): raise B",
+            "scorer FILE:f: B: an object of",
+        ),
         ("def f(net): raise SystemExit(3)", "scorer FILE:f: SystemExit: 3"),
         ("f = 3", 'FILE has no function "f"'),
         ("def f(:", "FILE: SyntaxError"),
@@ -236,20 +249,48 @@ def test_hostile_functions_are_named(source: str | None, error: str, tmp_path: P
     assert error.replace("FILE", str(path)) in str(raised.value) and "\n" not in str(raised.value)
 
 
+def test_a_function_that_ends_its_process_prints_and_imports(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """None of it is the command's: it names who ended the process, what is printed is in no JSON."""
+    (tmp_path / "beside.py").write_text("FACTOR = 2\n")
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import os\nimport beside\ndef f(net):\n    print(1)\n    return beside.FACTOR\ndef g(net): os._exit(0)\n"
+    )
+    command = ["nas", "search", "w0.3-r64", "--generations", "0", "-j", "1", "--json", "-", "--scorer"]
+    assert main([*command, f"{path}:g"]) == 2
+    assert f"a process of the search by {path}:g was killed" in capsys.readouterr().err
+    assert main([*command, f"{path}:f"]) == 0
+    assert json.loads(capsys.readouterr().out)["networks"][0]["score"] == 2
+    source = path.read_text()
+    for words in (["-o", "LOG"], ["--json", "LOG"], ["--json", "FILE"]):
+        files = [word.replace("LOG", str(tmp_path / "log.json")).replace("FILE", str(path)) for word in words]
+        assert (
+            main([*command[:7], *command[9:], f"{path}:f", "--log", str(tmp_path / "log.json"), "--force", *files]) == 2
+        )
+        error = capsys.readouterr().err
+        assert "is named for two outputs" in error or "is an input file" in error
+    assert path.read_text() == source and not (tmp_path / "log.json").exists()
+
+
 @pytest.mark.usefixtures("by_formula")
 @pytest.mark.parametrize(
     ("arguments", "status", "error"),
     [
+        (["w-r48"], 2, '"w-r48" is no search space'),
+        (["w1e9999999999-r48"], 2, "is no search space"),
+        (["w0.3333-r48"], 2, "width 0.3333: has more than three decimals"),
         (["w0.5"], 2, '"w0.5" is no search space; an example: w0.5-r144'),
         (["w9-r144"], 2, "w9-r144: widths are 0.05 to 2, resolutions 32 to 512"),
         (["w0.5-r144", "--scorer", "best"], 2, '--scorer "best": macs, TABLE.csv or FILE.py:FUNCTION'),
         (["w0.5-r144", "--scorer", "none.csv"], 2, "none.csv"),
         (["w0.5-r144", "--objectives", "score,speed"], 2, '"speed" is none of score, latency, macs, ram, flash'),
-        (["w0.5-r144", "--max-latency", "0 ms"], 2, "--max-latency 0 ms: must be above 0"),
+        (["w0.5-r144", "--max-latency", "0 ms"], 2, "--max-latency 0 ms: must be a cycle of the core at least"),
         (["w0.5-r144", "--max-latency", "9"], 2, "a duration"),
         (["w0.5-r144", "--scorer-limit", "0 s"], 2, "--scorer-limit 0 s: must be a time above 0"),
         (["w0.5-r144", "--jobs", "2", "--dask", "x"], 2, "--jobs has no effect with --dask"),
-        (["w0.3-r64", "--max-latency", "1 us", "-m", "nucleo-l4r5zi", "-j", "1"], 1, "within 120 cycles; take a"),
+        (["w0.3-r64", "--max-latency", "1 us", "-m", "nucleo-l4r5zi", "-j", "1"], 1, "within 0.001 ms; take a"),
         (["w0.5-r144", "-o", "net.txt"], 2, "net.txt: a network is written as .json or .tflite"),
         (["w1-r224"], 1, "w1-r224: of 20,000 random networks 0 fit"),
     ],
@@ -258,7 +299,8 @@ def test_errors_of_the_command(
     arguments: list[str], status: int, error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["nas", "search", *arguments]) == status
-    assert error in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert error in " ".join((said.err if status == 2 else said.out).split())
 
 
 @pytest.mark.parametrize(
@@ -266,6 +308,9 @@ def test_errors_of_the_command(
     [
         "",
         "a,b\n1,2\n",
+        "macs,score,macs\n1,2,3\n",
+        "macs,score\n1,2\n1,3\n",
+        "macs,score\n1,1e308\n",
         "macs,score\n0,3\n",
         "macs,score\n5,nan\n",
         "macs,score\nx,1\n",

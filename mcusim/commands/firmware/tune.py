@@ -12,7 +12,7 @@ import typer
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import MachineKeys, Written
-from mcusim.commands.shared.output import check_apart, check_outputs, write_bytes
+from mcusim.commands.shared.output import check_outputs, write_bytes
 from mcusim.commands.shared.policy_help import GivenOptions
 from mcusim.commands.shared.progress import bar_with_eta, spinner
 from mcusim.errors import UsageError
@@ -136,11 +136,8 @@ class TrialOptions:
 
     def check(self, inputs: Sequence[str], written: Written, program: bool) -> None:
         """Refuse before the work what could not be written after it."""
-        if self.log is not None:
-            check_apart(self.log, inputs)
         files = [path for path in (self.html, self.apply if program else None) if path is not None]
-        if files:
-            check_outputs(files, written.json, [*inputs, self.log], written.force)
+        check_outputs(files, written.json, inputs, written.force, self.log)
         if self.apply is not None and not program:
             from mcusim.tuning.kernel_set import check_set_folder
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +14,7 @@ import typer
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import MachineKeys, Written
-from mcusim.commands.shared.output import check_apart, check_outputs, write_bytes
+from mcusim.commands.shared.output import check_outputs, write_bytes
 from mcusim.commands.shared.progress import bar_with_eta
 from mcusim.errors import UsageError
 from mcusim.units import parse_duration, parse_size, quoted
@@ -85,14 +86,17 @@ class SpaceOptions:
         """Raises UsageError for a list that is none."""
         from mcusim.nas_search.space import RESOLUTIONS, WIDTHS, all_spaces
 
-        widths = [_number("widths", text) for text in self.widths.split(",")] if self.widths else WIDTHS
-        sides = [_number("resolutions", text) for text in self.resolutions.split(",")] if self.resolutions else None
+        given = (("widths", self.widths), ("resolutions", self.resolutions))
+        wide, tall = (
+            [_number(name, part) for part in text.split(",")] if text is not None else None for name, text in given
+        )
+        widths, sides = wide or WIDTHS, tall
         wrong = next((w for w in widths if not Fraction(1, 20) <= w <= 2), None)
         if wrong is not None:
             raise UsageError(f"--widths: {float(wrong):g} is no width; there are 0.05 to 2")
         wrong = next((s for s in sides or () if s.denominator > 1 or not 32 <= s <= 512), None)
         if wrong is not None:
-            raise UsageError(f"--resolutions: {float(wrong):g} is no resolution; there are 32 to 512")
+            raise UsageError(f"--resolutions: {float(wrong):g} is no resolution; there are whole ones from 32 to 512")
         whole = RESOLUTIONS if sides is None else [int(side) for side in sides]
         return all_spaces([*dict.fromkeys(widths)], [*dict.fromkeys(whole)], classes)
 
@@ -106,11 +110,9 @@ class NasWork:
     jobs: Jobs = None
     dask: Dask = None
 
-    def check(self, machines: Sequence[str], files: list[Path], written: Written) -> None:
+    def check(self, inputs: Sequence[str | Path | None], files: list[Path], written: Written) -> None:
         """Refuse before the work what could not be written after it."""
-        if self.log is not None:
-            check_apart(self.log, machines)
-        check_outputs(files, written.json, [*machines, self.log], written.force)
+        check_outputs(files, written.json, inputs, written.force, self.log)
 
     def opened(self, what: str) -> OrderedWork:
         """The processes or the cluster of ``what``."""
@@ -172,6 +174,9 @@ Outputs = Annotated[
     list[Path] | None, typer.Option("-o", "--output", metavar="FILE", help="The best as .json or .tflite; repeatable.")
 ]
 Generations = Annotated[int, typer.Option("--generations", metavar="N", min=0, max=10_000, help="Of the evolution.")]
+Points = Annotated[
+    int, typer.Option("--points", metavar="N", min=1, max=100, help="Most networks of a result, of each space.")
+]
 MostLatency = Annotated[
     str | None,
     typer.Option("--max-latency", metavar="TIME", help="Slower networks do not live: 100 ms, by replay on the board."),
@@ -191,6 +196,13 @@ class SearchOptions:
     objectives: Objectives = "score"
     max_latency: MostLatency = None
     generations: Generations = 30
+    points: Points = 20
+
+    def inputs(self, machine: str) -> list[str | Path | None]:
+        """What is read."""
+        from mcusim.nas_search.scorers import scorer_file
+
+        return [machine, scorer_file(self.scorer)]
 
     def settings(self, machine: Machine) -> EvolutionSettings:
         """Raises UsageError for what cannot be meant."""
@@ -203,7 +215,7 @@ class SearchOptions:
             raise UsageError(f"--objectives: {quoted(wrong[:40])} is none of {', '.join(OBJECTIVES)}")
         most = None if self.max_latency is None else int(parse_duration(self.max_latency).cycles(machine.core.clock))
         if most is not None and most < 1:
-            raise UsageError(f"--max-latency {self.max_latency}: must be above 0")
+            raise UsageError(f"--max-latency {self.max_latency}: must be a cycle of the core at least")
         return EvolutionSettings(generations=self.generations, objectives=names, most_cycles=most)
 
     def search(self, space: str, machine: Machine, rules: NasRules, classes: int) -> NasSearch:
@@ -213,7 +225,7 @@ class SearchOptions:
 
         settings = self.settings(machine)
         board = ReplayBoard(machine, rules.runtime, rules.in_place) if settings.timed else None
-        return NasSearch(_space(space, classes), rules, self.scorer, settings, board)
+        return NasSearch(_space(space, classes), rules, self.scorer, settings, board, self.points)
 
 
 @grouped
@@ -242,21 +254,21 @@ def search(
       mcusim nas search w0.4-r128 --scorer mine.py:accuracy --max-latency "150 ms"
       mcusim nas search w0.3-r96 --objectives score,latency --log search.jsonl
     """
-    output = written.to(machine, work.log)
+    output = written.to(*how.inputs(machine), work.log)
     from mcusim.api.simulate import changed
     from mcusim.nas_search.scorers import scorer_of
     from mcusim.nas_search.search import network_file
     from mcusim.nas_search.tables import search_json, search_text
 
-    work.check([machine], _network_files(out), written)
+    work.check(how.inputs(machine), _network_files(out), written)
     board = changed(machine, keys.overrides)
     wanted = how.search(space, board, needs.rules(board, runtime, seed=work.seed), needs.classes)
     with bar_with_eta("search", "steps") as step, work.opened(f"the search by {how.scorer}") as shared:
         found = wanted.run(scorer_of(how.scorer, shared, _seconds(how.scorer_limit)), work.log, shared, step)
-    for path in out or ():
+    for path in out or () if found.networks else ():
         write_bytes(path, network_file(found.networks[0], path.suffix), written.force)
     output.emit(lambda: search_text(wanted, found), lambda: search_json(wanted, found))
-    return 0
+    return 0 if found.networks else 1
 
 
 def _network_files(files: list[Path] | None) -> list[Path]:
@@ -289,6 +301,7 @@ class FrontOptions:
     scorer: ScorerText = "macs"
     scorer_limit: ScorerLimit = "60 s"
     generations: Generations = 30
+    points: Points = 20
     html: FrontHtml = None
 
     @property
@@ -326,13 +339,15 @@ def front(
       mcusim nas front w0.3-r96 w0.2-r64 -m nucleo-l4r5zi --runtime tinyengine,tflm
       mcusim nas front --scorer accuracy.csv --log fronts.jsonl
     """
-    machines = on.machines
-    output = written.to(*machines, work.log)
+    from mcusim.nas_search.scorers import scorer_file
+
+    inputs = [*on.machines, scorer_file(on.scorer)]
+    output = written.to(*inputs, work.log)
     from mcusim.nas_search.front import nas_fronts
     from mcusim.nas_search.page import front_page
     from mcusim.nas_search.tables import fronts_json, fronts_text
 
-    work.check(machines, [on.html] if on.html else [], written)
+    work.check(inputs, [on.html] if on.html else [], written)
     with work.opened(f"the fronts by {on.scorer}") as shared:
         plan = _front_plan(spaces or [], on, needs, work, keys, shared)
         with bar_with_eta("fronts", "spaces") as step:
@@ -354,7 +369,7 @@ def _front_plan(
     from mcusim.nas_search.scorers import scorer_of
 
     seconds = _seconds(on.scorer_limit)
-    scorer_of(on.scorer, seconds=seconds)  # wrong ones before the work
+    scorer_of(on.scorer, shared, seconds)  # wrong ones before the work
     named = tuple(dict.fromkeys(_space(text, needs.classes) for text in spaces))
     cases = [(changed(name, keys.overrides), runtime) for name in on.machines for runtime in on.runtimes]
     rules = [needs.rules(machine, runtime, seed=work.seed) for machine, runtime in cases]
@@ -364,26 +379,23 @@ def _front_plan(
             chosen = named or best_for(own, needs.classes, shared)
             boards.append(FrontBoard(ReplayBoard(machine, runtime, needs.in_place), own, chosen))
             step(len(boards), len(cases))
-    return FrontPlan(tuple(boards), on.scorer, EvolutionSettings(generations=on.generations), seconds)
+    return FrontPlan(tuple(boards), on.scorer, EvolutionSettings(generations=on.generations), seconds, on.points)
 
 
 def _number(name: str, text: str) -> Fraction:
-    try:
-        if len(text) < 20:
-            return Fraction(text.strip())
-    except (ValueError, ZeroDivisionError):
-        pass
-    raise UsageError(f"--{name}: {quoted(text[:40])} is no number")
+    if not re.fullmatch(r"\d{1,6}(\.\d{1,9})?", text.strip(), re.ASCII):
+        raise UsageError(f"--{name}: {quoted(text[:40])} is no number")
+    return Fraction(text.strip())
 
 
 def _space(text: str, classes: int) -> NasSpace:
     """From ``w0.5-r144``. Raises UsageError."""
     from mcusim.nas_search.space import NasSpace
 
-    width, sign, side = text.removeprefix("w").partition("-r")
-    if not text.startswith("w") or not sign or not side.isdecimal() or len(side) > 4:
+    parts = re.fullmatch(r"w(\d{1,3}(?:\.\d{1,9})?)-r(\d{1,4})", text, re.ASCII)
+    if parts is None:
         raise UsageError(f"{quoted(text[:40])} is no search space; an example: w0.5-r144")
-    found = NasSpace(_number("space", width), int(side), classes)
+    found = NasSpace(Fraction(parts[1]), int(parts[2]), classes)
     if not Fraction(1, 20) <= found.width <= 2 or not 32 <= found.resolution <= 512:
         raise UsageError(f"{found}: widths are 0.05 to 2, resolutions 32 to 512")
     return found

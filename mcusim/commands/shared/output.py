@@ -145,23 +145,33 @@ def _circle(path: Path) -> bool:
     return False
 
 
-def check_outputs(files: Sequence[Path], json: Path | None, inputs: Iterable[str | Path | None], force: bool) -> None:
-    """Refuse before the work what could not be written after it: ``files``, besides the JSON of an :class:`Output`.
+def check_outputs(
+    files: Sequence[Path],
+    json: Path | None,
+    inputs: Iterable[str | Path | None],
+    force: bool,
+    log: Path | None = None,
+) -> None:
+    """Refuse before the work what could not be written after it: ``files``, besides the JSON of an :class:`Output` and
+    a ``log`` that is gone on with.
 
     Raises UsageError for a path that cannot be written, for one of the ``inputs`` unless ``force``, for standard
     output, and when two of them are one file.
     """
     given = list(inputs)
+    if log is not None:
+        check_apart(log, given)
+    written = [*files, *(path for path in (json, log) if path is not None)]
+    named = [real(path) for path in written]
+    for path in written:
+        if named.count(real(path)) > 1:
+            raise UsageError(f"{path} is named for two outputs")
     for path in files:
         if str(path) == "-":
             raise UsageError("-: name a file; standard output is for the table, or for --json -")
         if not force:
             check_apart(path, given)
         check_writable(path, force)
-    named = [real(path) for path in (*files, *([json] if json is not None else []))]
-    for path in (*files, *([json] if json is not None else [])):
-        if named.count(real(path)) > 1:
-            raise UsageError(f"{path} is named for two outputs")
 
 
 def write_file(path: Path, write: Callable[[TextIO], object], force: bool) -> None:
