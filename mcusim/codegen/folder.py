@@ -21,7 +21,7 @@ def check_folder(folder: Path, force: bool) -> None:
         if folder.exists() and not folder.is_dir():
             raise UsageError(f"cannot generate into {folder}: it is not a directory")
         if folder.is_dir() and any(folder.iterdir()) and not force:
-            raise UsageError(f"{folder} holds files; --force writes over those that the generated code has")
+            raise UsageError(f"{folder} holds files; --force writes over those of the same name")
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot generate into {folder}: {getattr(error, 'strerror', None) or error}") from None
 

@@ -7,6 +7,7 @@ are the best for all, half and a quarter of a board's memories. Not modelled: ne
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from mcusim.errors import UsageError, Verdict
 from mcusim.nas_search.evolution import EvolutionSettings
 from mcusim.nas_search.latency import ReplayBoard, ReplayedNetwork
 from mcusim.nas_search.scorers import SECONDS, scorer_file, scorer_of
-from mcusim.nas_search.search import POINTS, NasSearch
+from mcusim.nas_search.search import POINTS, NasSearch, network_file
 from mcusim.nas_search.selection import front_of
 from mcusim.nas_search.space import Genes, NasNetwork, NasSpace, all_spaces
 from mcusim.nas_search.stats import NasRules, best_spaces, nas_stats
@@ -27,7 +28,17 @@ from mcusim.record_log import LogKind, RecordLog
 from mcusim.sweeps.input_hashes import description_sha256
 from mcusim.sweeps.ordered_work import OrderedWork
 
-__all__ = ["BOTH", "FRONT_LOG", "BoardFront", "FrontBoard", "FrontNetwork", "FrontPlan", "best_for", "nas_fronts"]
+__all__ = [
+    "BOTH",
+    "FRONT_LOG",
+    "BoardFront",
+    "FrontBoard",
+    "FrontNetwork",
+    "FrontPlan",
+    "best_for",
+    "front_files",
+    "nas_fronts",
+]
 
 BOTH = ("score", "latency")
 SHARES = (1, 2, 4)  # of a board's memories: all, half, a quarter
@@ -242,3 +253,16 @@ def _front(on: FrontBoard, found: Sequence[SpaceFront]) -> BoardFront:
         reasons = (f"{on.name}: no search space has enough networks that fit",)
     scored, alive = (sum(getattr(one, name) for one in found) for name in ("scored", "alive"))
     return BoardFront(on, tuple(networks), scored, alive, len(ran), reasons)
+
+
+def front_files(fronts: Sequence[BoardFront]) -> dict[str, bytes]:
+    """Each network as ``.json`` and ``.tflite`` by its place: a folder for each board and runtime, the best score
+    first."""
+    files = dict[str, bytes]()
+    for front in fronts:
+        for number, one in enumerate(front.networks, 1):
+            network = front.on.network(one)
+            board = re.sub(r"[^\w.-]+", "-", f"{front.on.rules.machine}-{front.on.rules.runtime}")
+            place = f"{board}/{number:02}-{one.space}"
+            files |= {place + end: network_file(network, one.to_json(network), end) for end in (".json", ".tflite")}
+    return files

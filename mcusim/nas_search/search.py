@@ -7,7 +7,7 @@ of them again and ends as an undisturbed one. Not modelled: two searches that wr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ from mcusim.nas_search.latency import NEVER, WHOLE, PartCycles, ReplayBoard, Rep
 from mcusim.nas_search.scorers import scorer_sha256
 from mcusim.nas_search.segments import PARTS
 from mcusim.nas_search.selection import front_of, spread
-from mcusim.nas_search.space import Genes, NasSpace
+from mcusim.nas_search.space import Genes, NasNetwork, NasSpace
 from mcusim.nas_search.stats import NasRules
 from mcusim.record_log import LogKind, RecordLog
 from mcusim.sweeps.input_hashes import description_sha256
@@ -74,6 +74,10 @@ class FoundNetwork:
         """Of the objectives, each the more the better; latency is that of the replay."""
         cycles = self.candidate.cycles if self.replayed is None else self.replayed.cycles
         return replace(self.candidate, cycles=cycles).values(objectives)
+
+    def file(self, ending: str) -> bytes:
+        """As :func:`network_file`."""
+        return network_file(self.candidate.network, self.to_json(), ending)
 
     def to_json(self) -> dict[str, Any]:
         """What a training script reads, with score, needs, latency and energy."""
@@ -211,13 +215,13 @@ class _SearchRun:
         return kept, done - len(kept)
 
 
-def network_file(found: FoundNetwork, ending: str) -> bytes:
-    """The network as ``.json`` or as ``.tflite`` with random weights. Raises UsageError for another ending."""
+def network_file(network: NasNetwork, described: Mapping[str, Any], ending: str) -> bytes:
+    """A network as ``.json``, as it is ``described``, or as ``.tflite`` with random weights. Raises UsageError for
+    another ending."""
     if ending == ".json":
-        return (json.dumps(found.to_json(), indent=1) + "\n").encode()
+        return (json.dumps(described, indent=1) + "\n").encode()
     if ending == ".tflite":
         from mcusim.model.tflite.writer import write_tflite
 
-        network = found.candidate.network
         return write_tflite(network_graph(network, f"nas-{network.space}"))
     raise UsageError(f"a network is written as .json or .tflite, not as {ending[:20] or 'a file without an ending'}")

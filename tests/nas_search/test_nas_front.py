@@ -94,11 +94,16 @@ def test_spaces_by_default_are_the_best_for_parts_of_the_memories(monkeypatch: p
 def test_the_command_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str], browser: Any) -> None:
     page, command = tmp_path / "page.html", ["nas", "front", "w0.2-r48", "-m", BOARD, "--runtime", "tflm,tinyengine"]
     command += ["--generations", "0", "-j", "1", "--points", "3"]
-    assert main([*command, "--html", str(page), "--json", "-"]) == 0
+    assert main([*command, "--html", str(page), "-o", str(tmp_path / "nets"), "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [front["runtime"] for front in found["fronts"]] == ["tflm", "tinyengine"]
     first = found["fronts"][0]["networks"][0]
     assert first["low_ms"] < first["latency_ms"] < first["high_ms"] and first["blocks"][0]["kernel"] in (3, 5, 7)
+    net = json.loads((tmp_path / "nets" / f"{BOARD}-tflm" / "01-w0.2-r48.json").read_text())
+    assert net == first
+    run = mcusim.simulate(tmp_path / "nets" / f"{BOARD}-tflm" / "01-w0.2-r48.tflite", BOARD)
+    assert (run.macs, run.run.header.memory.arena) == (net["macs"], net["ram"])  # type: ignore[union-attr]
+    assert main([*command, "-o", str(tmp_path / "nets")]) == 2 and "holds files; --force" in capsys.readouterr().err
     assert main(command) == 0
     text = capsys.readouterr().out
     assert f"{first['latency_ms']:,.1f}" in text and "the fastest network of a score" in text

@@ -22,7 +22,7 @@ from mcusim.units import parse_duration, parse_size, quoted
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
     from mcusim.nas_search.evolution import EvolutionSettings
-    from mcusim.nas_search.front import FrontPlan
+    from mcusim.nas_search.front import BoardFront, FrontPlan
     from mcusim.nas_search.search import NasSearch
     from mcusim.nas_search.space import NasSpace
     from mcusim.nas_search.stats import NasRules
@@ -257,7 +257,6 @@ def search(
     output = written.to(*how.inputs(machine), work.log)
     from mcusim.api.simulate import changed
     from mcusim.nas_search.scorers import scorer_of
-    from mcusim.nas_search.search import network_file
     from mcusim.nas_search.tables import search_json, search_text
 
     work.check(how.inputs(machine), _network_files(out), written)
@@ -266,7 +265,7 @@ def search(
     with bar_with_eta("search", "steps") as step, work.opened(f"the search by {how.scorer}") as shared:
         found = wanted.run(scorer_of(how.scorer, shared, _seconds(how.scorer_limit)), work.log, shared, step)
     for path in out or () if found.networks else ():
-        write_bytes(path, network_file(found.networks[0], path.suffix), written.force)
+        write_bytes(path, found.networks[0].file(path.suffix), written.force)
     output.emit(lambda: search_text(wanted, found), lambda: search_json(wanted, found))
     return 0 if found.networks else 1
 
@@ -289,6 +288,9 @@ Machines = Annotated[str, typer.Option("--machine", "-m", metavar="LIST", help="
 Runtimes = Annotated[
     str, typer.Option("--runtime", metavar="LIST", help="What executes the networks: tinyengine,tflm.")
 ]
+OutFolder = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="DIR", help="Every network as .json and .tflite.")
+]
 FrontHtml = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="The fronts with intervals, in a page.")]
 
 
@@ -303,6 +305,27 @@ class FrontOptions:
     generations: Generations = 30
     points: Points = 20
     html: FrontHtml = None
+    out: OutFolder = None
+
+    def check(self, work: NasWork, written: Written) -> None:
+        """Refuse before the work what could not be written after it."""
+        from mcusim.codegen.folder import check_folder
+        from mcusim.nas_search.scorers import scorer_file
+
+        work.check([*self.machines, scorer_file(self.scorer)], [self.html] if self.html else [], written)
+        if self.out is not None:
+            check_folder(self.out, written.force)
+
+    def write(self, plan: FrontPlan, fronts: list[BoardFront], force: bool) -> None:
+        """The page and the networks."""
+        from mcusim.codegen.folder import write_folder
+        from mcusim.nas_search.front import front_files
+        from mcusim.nas_search.page import front_page
+
+        if self.html is not None:
+            write_bytes(self.html, front_page(plan, fronts).encode(), force)
+        if self.out is not None:
+            write_folder(self.out, front_files(fronts), force)
 
     @property
     def machines(self) -> list[str]:
@@ -337,23 +360,20 @@ def front(
     Examples:
       mcusim nas front -m stm32f746g-disco,nucleo-h743zi --html fronts.html
       mcusim nas front w0.3-r96 w0.2-r64 -m nucleo-l4r5zi --runtime tinyengine,tflm
-      mcusim nas front --scorer accuracy.csv --log fronts.jsonl
+      mcusim nas front --scorer accuracy.csv --log fronts.jsonl -o networks
     """
     from mcusim.nas_search.scorers import scorer_file
 
-    inputs = [*on.machines, scorer_file(on.scorer)]
-    output = written.to(*inputs, work.log)
+    output = written.to(*on.machines, scorer_file(on.scorer), work.log)
     from mcusim.nas_search.front import nas_fronts
-    from mcusim.nas_search.page import front_page
     from mcusim.nas_search.tables import fronts_json, fronts_text
 
-    work.check(inputs, [on.html] if on.html else [], written)
+    on.check(work, written)
     with work.opened(f"the fronts by {on.scorer}") as shared:
         plan = _front_plan(spaces or [], on, needs, work, keys, shared)
         with bar_with_eta("fronts", "spaces") as step:
             found = nas_fronts(plan, work.log, shared, step)
-    if on.html is not None:
-        write_bytes(on.html, front_page(plan, found).encode(), written.force)
+    on.write(plan, found, written.force)
     output.emit(lambda: fronts_text(plan, found), lambda: fronts_json(plan, found))
     return 0 if all(front.networks for front in found) else 1
 
