@@ -46,7 +46,7 @@ class ReplayedNetwork(BaseModel):
     latency_ms: float | None = Field(default=None, gt=0)
     low_ms: float | None = Field(default=None, gt=0)
     high_ms: float | None = Field(default=None, gt=0)
-    energy_mj: float | None = Field(default=None, gt=0)
+    energy_mj: float | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
     def _whole(self) -> ReplayedNetwork:

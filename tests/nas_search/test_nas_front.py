@@ -18,7 +18,7 @@ from mcusim.nas_search.evolution import EvolutionSettings
 from mcusim.nas_search.figures import network_graph
 from mcusim.nas_search.front import FrontBoard, FrontPlan, best_for, nas_fronts
 from mcusim.nas_search.latency import ReplayBoard
-from mcusim.nas_search.space import NasSpace
+from mcusim.nas_search.space import NasNetwork, NasSpace, drawn
 from mcusim.nas_search.stats import NasRules
 from mcusim.sweeps.ordered_work import OrderedWork
 from tests.nas_search.test_nas_search import by_formula  # noqa: F401  # a fixture
@@ -69,6 +69,13 @@ def test_a_log_cut_anywhere_is_gone_on_with(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("{}\n")
     with pytest.raises(UsageError, match="is not a log of `mcusim nas front`"):
         nas_fronts(plan(), tmp_path / "other")
+
+
+def test_a_board_that_draws_no_current_is_replayed() -> None:
+    machine = load_machine(BOARD, {"power.run": "0 mA", "power.stalled": "0 mA", "power.dma_active": "0 mA"})
+    network = NasNetwork.of(SPACES[0], drawn(1, np.random.default_rng(0))[0])
+    found = ReplayBoard(machine, "tflm").replayed(network)
+    assert found.energy_mj == 0 and found.cycles
 
 
 @pytest.mark.usefixtures("by_formula")
