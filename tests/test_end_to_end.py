@@ -32,7 +32,7 @@ def test_every_core_has_its_board() -> None:
     assert {isa: load_machine(board).core.isa for isa, board in BOARDS.items()} == {isa: isa for isa in BOARDS}
 
 
-@few(4)
+@few(3)
 @pytest.mark.parametrize("policy", policy_names())
 @pytest.mark.parametrize("board", BOARDS.values())
 def test_a_network_under_both_fidelities(board: str, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,6 +49,7 @@ def test_a_network_under_both_fidelities(board: str, policy: str, capsys: pytest
     same_everywhere(NETWORK, board, policy, 0)
 
 
+@few(6)
 @pytest.mark.parametrize("kernels", set_names())
 @pytest.mark.parametrize("board", BOARDS.values())
 def test_every_kernel_set_computes_what_litert_does(board: str, kernels: str) -> None:

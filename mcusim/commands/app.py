@@ -11,11 +11,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from mcusim.commands.firmware import emulate, kernels, session, tune
 from mcusim.commands.models import export, generate, inspect, memory, nas, reorder
@@ -171,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _invoke(words: list[str]) -> int:
     """Parse and run; a usage error of the parser becomes one line and status 2."""
     try:
-        status: Any = app(args=words, prog_name="mcusim", standalone_mode=False)
+        status: Any = _commands()(args=words, prog_name="mcusim", standalone_mode=False)
     except SystemExit:  # typer's answer to a closed pipe, and to nothing else
         raise BrokenPipeError from None
     except Exception as error:
@@ -183,6 +185,12 @@ def _invoke(words: list[str]) -> int:
         fail(message().removesuffix("." * bool(usage)), words, usage)
         return 2
     return status if isinstance(status, int) else 0
+
+
+@cache
+def _commands() -> Any:
+    """All commands as click has them, made once."""
+    return get_command(app)
 
 
 def _usage(error: Any) -> list[str]:

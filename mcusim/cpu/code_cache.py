@@ -6,7 +6,8 @@ Not modelled: code written through one alias of a memory and executed through an
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from mcusim.cpu.decode.decoder import Decoder, remaining_it
 from mcusim.cpu.decode.instruction import Instruction, Kind
 from mcusim.cpu.decode.lacking import lacked
 from mcusim.cpu.hooks.block_tables import CodeBlock, Tables, moves_stack
+from mcusim.cpu.pipeline.timing import Pipeline, Timing
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.machine.description import Device, Flash, Machine, Sram
 
@@ -33,14 +35,13 @@ class Code:
     """Blocks by address. ``arrays`` are those that the native hooks share; ``marks`` has a bit where code was met."""
 
     def __init__(self, traits: CoreTraits, machine: Machine, core: UnicornCore) -> None:
-        self._pipeline = traits.pipeline()
+        self._pipeline = traits.pipeline
         self.tables = Tables(traits.data_bus)
         self.marks = np.zeros(1 << (32 - GRANULE - 6), np.int64)
         self._early_divide = traits.early_divide
         self.traps_divide = False  # by zero: CCR.DIV_0_TRP
         self._fpv5, self._double = traits.fpv5, machine.core.fpu == "double"
         self._in_turn = _lines_in_turn(machine)
-        self._decoder = Decoder()
         self._core = core
         self._live: dict[int, CodeBlock] = {}
         self._instructions = 0
@@ -66,9 +67,9 @@ class Code:
         key = address, code, it_state
         block = self._seen.get(key)
         if block is None:
-            instructions = self._decoder.decode(code, address, it_state)
             line = next((line for code, line in self._in_turn if address in code), 0)
-            block = self.tables.add(instructions, self._pipeline.schedule(instructions, line), it_state)
+            instructions, timing = _timed(self._pipeline, address, code, it_state, line)
+            block = self.tables.add(instructions, timing, it_state)
             self._seen[key] = block
             if self._calls_at_its_end(instructions[-1]):
                 self.tables.blocks[block.index * C.BLOCK + C.FLAGS] |= C.TAIL_CALL
@@ -176,6 +177,15 @@ class Code:
     def block_of(self, record: int) -> CodeBlock:
         """The block whose native record begins at ``record``."""
         return self.tables.known[record // C.BLOCK]
+
+
+@lru_cache(maxsize=1 << 14)
+def _timed(
+    pipeline: Callable[[], Pipeline], address: int, code: bytes, it_state: int, line: int
+) -> tuple[tuple[Instruction, ...], Timing]:
+    """The instructions of a block and their static timing, kept for the other emulations of this process."""
+    instructions = tuple(Decoder().decode(code, address, it_state))
+    return instructions, pipeline().schedule(instructions, line)
 
 
 def branches_to_itself(block: CodeBlock) -> bool:

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ __all__ = ["Kernel", "KernelSet", "load_set", "set_names"]
 
 FOLDER = Path(__file__).parent / "sets"
 LARGEST_FILE = 1 << 20
+MOST_MOVED = 32  # images at an address that are kept of a set
 NAMES = (
     "batch", "in_h", "in_w", "in_c", "out_h", "out_w", "out_c", "kernel_h", "kernel_w", "stride_h", "stride_w",
     "dilation_h", "dilation_w", "pad_top", "pad_bottom", "pad_left", "pad_right", "depth_multiplier", "inputs", "item",
@@ -162,6 +163,8 @@ class KernelSet:
 
             image = self.image(isa)
             whole = symbols is None or not tables(image)
+            if len(self._moved) >= MOST_MOVED:
+                del self._moved[next(iter(self._moved))]
             self._moved[key] = move(image, address) if whole else trim(image, address, symbols or ())
         return self._moved[key]
 
@@ -215,7 +218,7 @@ def load_set(name_or_path: str | Path) -> KernelSet:
     """
     text = str(name_or_path)
     if text in set_names():
-        return _read(FOLDER / text / "manifest.toml")
+        return _shipped(text)
     path = Path(name_or_path)
     if "\0" not in text and len(text) < 4000 and path.exists():
         return _read(path / "manifest.toml" if path.is_dir() else path)
@@ -225,6 +228,12 @@ def load_set(name_or_path: str | Path) -> KernelSet:
         f"no kernel set {quoted(text)}: {hint}there are {', '.join(set_names())}; the path of a folder with a"
         " manifest.toml works too"
     )
+
+
+@cache
+def _shipped(name: str) -> KernelSet:
+    """The set that ships under that name, read once."""
+    return _read(FOLDER / name / "manifest.toml")
 
 
 def _read(path: Path) -> KernelSet:

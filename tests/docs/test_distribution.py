@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import mcusim
-from tests.support.cases import only_with_all_cases
+from tests.support.cases import ALL, only_with_all_cases
 from tests.support.paths import REPOSITORY
 
 DATA = [
@@ -38,10 +38,10 @@ def run(*words: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the source distribution of this checkout."""
+    """A folder with the wheel of this checkout, with all cases the source distribution too."""
     pytest.importorskip("hatchling")
     folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "hatchling", "build", "-d", folder, cwd=REPOSITORY)
+    run(sys.executable, "-m", "hatchling", "build", *([] if ALL else ["-t", "wheel"]), "-d", folder, cwd=REPOSITORY)
     return folder
 
 
@@ -68,17 +68,16 @@ def test_the_source_distribution_has_tests_and_documentation(built: Path) -> Non
 def test_the_wheel_works_in_a_fresh_environment(built: Path, tmp_path: Path) -> None:
     """The packages that mcusim needs are those of this environment; mcusim itself is the wheel's."""
     (wheel,) = built.glob("*.whl")
-    venv.create(tmp_path / "venv", with_pip=True)
+    venv.create(tmp_path / "venv")
     python = tmp_path / "venv" / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel, cwd=tmp_path)
+    install = ["-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-compile"]
+    run(sys.executable, *install, wheel, cwd=tmp_path)
     (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
     found = [path for path in sys.path if path.endswith("site-packages")]
     (site / "others.pth").write_text("\n".join(found) + "\n", encoding="utf-8")
     command = tmp_path / "venv" / "bin" / "mcusim"
     where = run(python, "-c", "import mcusim; print(mcusim.__file__)", cwd=tmp_path)
     assert where.startswith(str(site))
-    assert run(command, "--version", cwd=tmp_path) == f"mcusim {mcusim.__version__}\n"
     assert "overlap" in run(command, "lab", cwd=tmp_path)
-    assert "stm32f746g-disco" in run(command, "machines", cwd=tmp_path)
     assert "Memory" in run(command, "machines", "stm32f746g-disco", cwd=tmp_path)
     assert "operators" in run(command, "kernels", cwd=tmp_path)

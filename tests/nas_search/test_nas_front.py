@@ -42,7 +42,8 @@ def plan(*boards: FrontBoard) -> FrontPlan:
 
 
 def test_a_front_is_what_none_is_better_than_and_each_network_takes_what_is_said() -> None:
-    fronts = nas_fronts(plan(on("tflm", SPACES[0]), on("tinyengine", SPACES[0])))
+    boards = [on(runtime, SPACES[0]) for runtime in ("tinyengine", "tflm")[: sample_size(2, 1)]]
+    fronts = nas_fronts(plan(*boards))
     for front in fronts:
         points = np.array([one.values(("score", "latency")) for one in front.networks])
         assert len(points) > 2 and not any((points >= p).all(axis=1).sum() > 1 for p in points)

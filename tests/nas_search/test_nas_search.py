@@ -27,7 +27,7 @@ from mcusim.nas_search.selection import front_of
 from mcusim.nas_search.space import NasNetwork, NasSpace, drawn, normalised
 from mcusim.nas_search.stats import NasRules
 from mcusim.sweeps.ordered_work import OrderedWork
-from tests.support.cases import sample_size
+from tests.support.cases import few, sample_size
 
 BOARD, SPACE = "stm32f746g-disco", NasSpace(Fraction(1, 2), 144)
 SMALL = EvolutionSettings(
@@ -66,7 +66,7 @@ def by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_evolution_is_never_below_drawing_at_equal_budget() -> None:
     """The paper's settings; ten seeds."""
-    for seed in range(sample_size(10, 2)):
+    for seed in range(sample_size(10, 1)):
         populations = [*evolved(judge(rules(seed)))]
         best = [population[0].score for population in populations]
         assert best == sorted(best) and len(best) == 31
@@ -131,7 +131,7 @@ def test_a_search_that_was_killed_asks_for_nothing_again(tmp_path: Path, monkeyp
     with OrderedWork(2, None, "the search") as work:
         assert search.run(scorer_of(f"{path}:f", work), tmp_path / "two.jsonl", work) == found
     assert (tmp_path / "two.jsonl").read_bytes() == data
-    for _ in range(sample_size(40, 3)):
+    for _ in range(sample_size(40, 2)):
         log = tmp_path / "cut.jsonl"
         log.write_bytes(data[: int(dice.integers(len(data) + 1))])
         kept = sum(len(json.loads(line)["scores"]) for line in log.read_bytes().split(b"\n")[1:-1])
@@ -151,6 +151,7 @@ def test_a_search_that_was_killed_asks_for_nothing_again(tmp_path: Path, monkeyp
         search.run(counted, whole)
 
 
+@few(2)
 @pytest.mark.parametrize(("name", "limit"), [("nucleo-l4r5zi", 5e-4), (BOARD, 0.02), ("nucleo-h743zi", 0.02)])
 def test_sums_of_parts_are_whole_replays(name: str, limit: float) -> None:
     """To a twentieth of a percent without a cache, to two percent with one."""

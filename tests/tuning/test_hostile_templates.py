@@ -56,7 +56,7 @@ def test_damaged_templates_end_in_a_result_or_an_error(tmp_path: Path) -> None:
     layer = layers_of(graph_of_shape("CONV_2D", SHAPE, "SAME"), machine)[0]
     table = (FOLDER / "conv2d-direct" / "template.toml").read_text()
     source = (FOLDER / "conv2d-direct" / "kernel.c").read_text()
-    for number in range(sample_size(500, 30)):
+    for number in range(sample_size(500, 15)):
         in_table = number % 3 == 0
         folder = users(
             tmp_path / "mine", damaged(table, dice) if in_table else table,

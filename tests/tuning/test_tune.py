@@ -98,12 +98,12 @@ def test_a_log_of_another_tuning_is_refused(by_formula: list[int], tmp_path: Pat
 
 @needs_compiler
 def test_processes_and_the_command_give_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    logs = [tmp_path / f"{jobs}.jsonl" for jobs in (1, 2)]
+    logs = [tmp_path / f"{jobs}.jsonl" for jobs in (1, 2)[: sample_size(2, 1)]]  # two: test_plan_task has them too
     for jobs, log in enumerate(logs, 1):
         arguments = ["--trials", "3", "--log", str(log), "--jobs", str(jobs), "--json", "-"]
         assert main(["tune", "conv2d-direct", "--shape", SMALL, *arguments]) == 0
         found = json.loads(capsys.readouterr().out)
-    assert without_times(logs[0]) == without_times(logs[1])
+    assert without_times(logs[0]) == without_times(logs[-1])
     (task,) = found["tasks"]
     assert [record["trial"] for record in task["records"]] == list(range(3))
     assert task["best"]["cycles"] == min(r["cycles"] for r in task["records"] if r["result"] == "ok")

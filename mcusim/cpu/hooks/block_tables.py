@@ -53,6 +53,7 @@ class Tables:
     def __init__(self, data_bus: int) -> None:
         self._doubles = data_bus == 8
         self.table = _empty_hash(1 << 12)
+        self._entered = 0  # places of the table that are taken
         self.blocks = np.zeros(C.BLOCK << 10, np.int64)
         self.accesses = np.zeros(C.ACCESS << 12, np.int64)
         self.known: list[CodeBlock] = []
@@ -77,15 +78,15 @@ class Tables:
 
     def forget(self) -> None:
         """No block is known any more at its address; what was counted stays."""
-        self.table = _empty_hash(int(self.table[0]) + 1)
+        self.table, self._entered = _empty_hash(int(self.table[0]) + 1), 0
         self.moved = True
 
     def enter(self, address: int, index: int) -> None:
         """The block at ``address`` is number ``index`` from now on."""
         size = int(self.table[0]) + 1
-        if (self.table[1::2] >= 0).sum() * 2 >= size:
+        if self._entered * 2 >= size:
             old = self.table[1:].reshape(-1, 2)
-            self.table = _empty_hash(size * 2)
+            self.table, self._entered = _empty_hash(size * 2), 0
             self.moved = True
             for known, which in old[old[:, 0] >= 0]:
                 self._put(int(known), int(which))
@@ -93,6 +94,7 @@ class Tables:
 
     def _put(self, address: int, index: int) -> None:
         slot = int(_blocks.slot_of(self.table, address))
+        self._entered += int(self.table[slot] < 0)
         self.table[slot], self.table[slot + 1] = address, index
 
     def _record(self) -> Any:

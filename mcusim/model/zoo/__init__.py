@@ -11,7 +11,7 @@ from mcusim.model.zoo.names import ZooName, parse_name, zoo_names
 __all__ = ["ZooName", "build", "outline", "parse_name", "zoo_names"]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=24)
 def build(name: ZooName) -> Graph:
     """The network's graph; the same name always gives the same weights and scales.
 

@@ -14,7 +14,7 @@ F746 = "stm32f746g-disco"
 STEPS = ["interpreter", "code generation", "kernels", "fusion", "unrolling", "tiling", "in place"]
 
 
-@few(2)
+@few(1)
 @pytest.mark.parametrize("board", [F746, "nucleo-h743zi", "stm32f469i-disco"])
 @pytest.mark.parametrize(("model", "in_place"), [("mcunet-vww1", 96_000 / 89_600), ("mcunet-in3", 371_712 / 247_808)])
 def test_no_step_makes_it_slower_or_larger(model: str, in_place: float, board: str) -> None:
@@ -32,7 +32,7 @@ def test_no_step_makes_it_slower_or_larger(model: str, in_place: float, board: s
     assert runs[0].header.memory.activations / runs[1].header.memory.activations == in_place
 
 
-@few(3)
+@few(2)
 @pytest.mark.parametrize("without", ["kernels", "fusion", "tiling", "unrolling", "kernels,fusion", "fusion,unrolling"])
 @pytest.mark.parametrize("board", [F746, "stm32f469i-disco"])
 def test_the_bytes_are_those_of_litert_without_any_of_them(board: str, without: str) -> None:

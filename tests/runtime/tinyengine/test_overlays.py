@@ -12,7 +12,7 @@ F746, F469 = "stm32f746g-disco", "stm32f469i-disco"
 SMALL = "mnasnet-w0.10-r032-pad"
 
 
-@few(3)
+@few(2)
 @pytest.mark.parametrize("board", [F746, F469])
 @pytest.mark.parametrize(
     ("model", "options"),
