@@ -27,7 +27,7 @@ from mcusim.nas_search.selection import front_of
 from mcusim.nas_search.space import NasNetwork, NasSpace, drawn, normalised
 from mcusim.nas_search.stats import NasRules
 from mcusim.sweeps.ordered_work import OrderedWork
-from tests.support.cases import few, sample_size
+from tests.support.cases import few, only_with_all_cases, sample_size
 
 BOARD, SPACE = "stm32f746g-disco", NasSpace(Fraction(1, 2), 144)
 SMALL = EvolutionSettings(
@@ -110,15 +110,30 @@ def test_what_is_written_runs_with_the_figures_that_were_said(
     assert main([*command, "--force"]) == 0 and max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
-def test_a_search_that_was_killed_asks_for_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By two objectives, so that its log has replays too; and two processes write the same bytes as one."""
+def small_search(path: Path) -> NasSearch:
+    """By two objectives, so that its log has replays too; the file of its scorer is written to ``path``."""
+    board = ReplayBoard(load_machine("nucleo-l4r5zi"), "tflm")
+    path.write_text("def f(net):\n    return net['macs'] / (1 + net['blocks'][0]['kernel'])\n")
+    own = NasRules.of(board.machine, "tflm")
+    return NasSearch(NasSpace(Fraction(3, 10), 64), own, f"{path}:f", SMALL, board, points=4)
+
+
+@only_with_all_cases
+def test_two_processes_write_the_same_bytes_as_one(tmp_path: Path) -> None:
+    search, path = small_search(tmp_path / "mine.py"), tmp_path / "mine.py"
+    found = search.run(scorer_of(f"{path}:f"), tmp_path / "one.jsonl")
+    with OrderedWork(2, None, "the search") as work:
+        assert search.run(scorer_of(f"{path}:f", work), tmp_path / "two.jsonl", work) == found
+    assert (tmp_path / "two.jsonl").read_bytes() == (tmp_path / "one.jsonl").read_bytes()
+
+
+@pytest.mark.usefixtures("by_formula")
+def test_a_search_that_was_killed_asks_for_nothing_again(tmp_path: Path) -> None:
     asked: list[int] = []
     path = tmp_path / "mine.py"
-    board = ReplayBoard(load_machine("nucleo-l4r5zi"), "tflm")
-    own = NasRules.of(board.machine, "tflm")
-    search = NasSearch(NasSpace(Fraction(3, 10), 64), own, f"{path}:f", SMALL, board, points=4)
-    path.write_text("def f(net):\n    return net['macs'] / (1 + net['blocks'][0]['kernel'])\n")
-    score = scorer_of(f"{path}:f")
+    search = small_search(path)
+    board, score = search.board, scorer_of(f"{path}:f")
+    assert board is not None
 
     def counted(networks):  # type: ignore[no-untyped-def]
         asked.append(len(networks))
@@ -128,9 +143,6 @@ def test_a_search_that_was_killed_asks_for_nothing_again(tmp_path: Path, monkeyp
     found, everything = search.run(counted, whole), sum(asked)
     assert len(found.networks) == 4 and all(one.replayed and one.replayed.cycles for one in found.networks)
     data, dice = whole.read_bytes(), np.random.default_rng(1)
-    with OrderedWork(2, None, "the search") as work:
-        assert search.run(scorer_of(f"{path}:f", work), tmp_path / "two.jsonl", work) == found
-    assert (tmp_path / "two.jsonl").read_bytes() == data
     for _ in range(sample_size(40, 2)):
         log = tmp_path / "cut.jsonl"
         log.write_bytes(data[: int(dice.integers(len(data) + 1))])
@@ -189,10 +201,10 @@ def test_slower_networks_do_not_live() -> None:
     """The more time, the better the best; whole replays keep to the limit too."""
     board = ReplayBoard(load_machine("nucleo-l4r5zi"), "tflm")
     search = NasSearch(NasSpace(Fraction(3, 10), 64), NasRules.of(board.machine, "tflm"), "macs", SMALL, board)
-    scores, score = [], scorer_of("macs")
+    scores, score, few_networks = [], scorer_of("macs"), EvolutionSettings(12, 4, 5, 5, generations=sample_size(6, 3))
     for ms in (330, 400):
         most = board.machine.core.clock * ms // 1000
-        settings = replace(SMALL, objectives=("score",), most_cycles=most)
+        settings = replace(few_networks, most_cycles=most)
         found = replace(search, settings=settings).run(score)
         assert all(one.replayed and one.replayed.cycles <= most for one in found.networks)  # type: ignore[operator]
         scores.append(found.networks[0].candidate.score)

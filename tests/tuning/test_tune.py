@@ -65,7 +65,7 @@ def test_a_log_cut_anywhere_is_gone_on_with(
     best = [task.best for task in tune_tasks(chosen, whole)]
     assert len(by_formula) == 40 and all(best)
     data, dice = whole.read_bytes(), random.Random(tuner)
-    for _ in range(sample_size(100, 2 if tuner == "model" else 25)):
+    for _ in range(sample_size(100, 1 if tuner == "model" else 10)):
         path, end = tmp_path / "cut.jsonl", dice.randrange(len(data) + 1)
         path.write_bytes(data[:end])
         by_formula.clear()

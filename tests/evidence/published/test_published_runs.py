@@ -28,6 +28,7 @@ from mcusim.plan import SRAM_BUDGET
 from mcusim.program import read_program
 from mcusim.program.program import Transfer
 from tests.support.boards.sdram_measurements import READS, WRITES
+from tests.support.cases import few
 
 STANDS_FOR = {  # of a row that is a matter of the DMA controller, not of the board
     "NUCLEO-F411RE": "stm32f407g-disc1",
@@ -178,7 +179,8 @@ def test_a_run_represents_rows_by_their_columns(rows_: dict[str, Any], found: in
     assert published_runs._belongs(row, rows_) is bool(found)
 
 
-@pytest.mark.parametrize("name", ["cifar10-plain", "cifar10-tuned"])
+@few(1)
+@pytest.mark.parametrize("name", ["cifar10-tuned", "cifar10-plain"])
 def test_kernel_sets_of_rows_are_right(name: str) -> None:
     """They are relative to this package alone, built for every core, and give LiteRT's bytes."""
     (run,) = {one.run for one in published() if one.run.kernels == name}
