@@ -14,6 +14,7 @@ from mcusim.labs.figures import Figures, setups, shown
 from mcusim.labs.judge import Judge, Rules, judged
 from mcusim.labs.lab import Arrange, Ask, Choose, Compare, Design, Lab, LabRun, Predict, Question, Watch
 from mcusim.labs.lab_file import LabFile
+from mcusim.labs.texts import plain_numbers, text_fields
 from mcusim.report.html.page import shortened
 
 __all__ = ["findings"]
@@ -34,7 +35,7 @@ def findings(
     every = file.draws()
     labs = every[:draws]
     several, done = sum(len(setups(lab)) for lab in labs), 0
-    found: dict[Place, str] = {}
+    found = {place: file.place(place, rule) for place, rule in _plain_numbers(file)}
     for lab in labs:
         figures = Figures(lab, file.folder)
         for setup in setups(lab) if draws is None else ():
@@ -51,13 +52,37 @@ def findings(
 def _of_lab(lab: Lab, figures: Figures) -> Iterator[Problem]:
     judge = Judge(figures)
     predictions = {step.id: step for step in lab.steps if isinstance(step, Predict)}
+    yield from _of_texts(lab, figures)
     for number, part in enumerate(lab.part):
         for place, step in enumerate(part.step):
             try:
                 for path, rule in _of_step(step, predictions, figures, judge):
                     yield ("part", number, "step", place, *path), rule
+                figures.filled(step)
             except ValueError as error:  # an expression without a value
                 yield ("part", number, "step", place), str(error)
+
+
+def _of_texts(lab: Lab, figures: Figures) -> Iterator[Problem]:
+    """Expressions in the texts between steps that have no value."""
+    parts = [(("part", number, "text"), part.text) for number, part in enumerate(lab.part)]
+    after = [(("after", key), text) for key, text in (("text", lab.after.text), ("teacher", lab.after.teacher))]
+    for place, text in [(("text",), lab.text), *parts, *after]:
+        try:
+            figures.text(text)
+        except ValueError as error:
+            yield place, str(error)
+
+
+def _plain_numbers(file: LabFile) -> Iterator[Problem]:
+    """Numbers in texts that neither a run, a parameter nor a source stands behind."""
+    for place, text in text_fields(file.raw):
+        if numbers := plain_numbers(text):
+            several = ", ".join(dict.fromkeys(numbers))
+            yield place, (
+                f"{several}: write what it rests on in braces: a figure of a run ({{two.cycles}}), a key of its machine"
+                " ({two.core.clock}), or a constant with its source"
+            )
 
 
 def _of_step(step: object, predictions: dict[str, Predict], figures: Figures, judge: Judge) -> Iterator[Problem]:

@@ -66,10 +66,17 @@ def _several(raw: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _with(raw: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = substituted(raw, values)
+    found: dict[str, Any] = substituted(raw, {**_constants(raw), **values})
     if values:
         found["parameters"] = {**raw["parameters"], **{name: [value] for name, value in values.items()}}
     return found
+
+
+def _constants(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of constants that have one."""
+    found = raw.get("constants")
+    several = found.items() if isinstance(found, Mapping) else ()
+    return {name: one["value"] for name, one in several if isinstance(one, Mapping) and "value" in one}
 
 
 def _steps(raw: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

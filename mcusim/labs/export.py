@@ -106,13 +106,16 @@ class _LabDraw:
 
     def to_json(self) -> dict[str, Any]:
         parts = [
-            {"title": part.title, "text": html(part.text), "steps": [self._step(step) for step in part.steps]}
+            {"title": part.title, "text": self._html(part.text), "steps": [self._step(step) for step in part.steps]}
             for part in self.lab.parts
         ]
-        return {"text": html(self.lab.text), "parts": parts, "after": html(self.lab.after.text)}
+        return {"text": self._html(self.lab.text), "parts": parts, "after": self._html(self.lab.after.text)}
+
+    def _html(self, text: str) -> str:
+        return html(self.judge.figures.text(text))
 
     def _step(self, step: Step) -> dict[str, Any]:
-        own = self._own(step)
+        own = self._own(self.judge.figures.filled(step))
         return {"kind": step.kind, **({"id": step.id} if hasattr(step, "id") else {}), **own}
 
     def _own(self, step: Step) -> dict[str, Any]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcusim.labs.lab import Design, Explore, Lab, LabRun, SetUp, Watch
+from mcusim.labs.lab import Design, Explore, Lab, LabRun, LabTableModel, SetUp, Watch
+from mcusim.labs.texts import BRACES, filled, text_fields
 from mcusim.sweeps.expressions import Expression, parse
 from mcusim.text import columns
 
 if TYPE_CHECKING:
+    from mcusim.machine.description import Machine
     from mcusim.program.program import Span
     from mcusim.results import Result
     from mcusim.verification.verification import Verification
@@ -27,6 +29,9 @@ __all__ = [
     "figures_of",
     "figures_rows",
     "figures_table",
+    "known_names",
+    "machine_keys",
+    "machine_of",
     "python_call",
     "shown",
 ]
@@ -74,6 +79,7 @@ FIGURES = tuple(LABELS)
 USUAL = (*_TABLE, *CAUSES)
 """What tables have where a lab does not say."""
 Values = Mapping[str, float | None]
+AnyStep = TypeVar("AnyStep", bound=LabTableModel)
 
 
 def figures_of(result: Result | Verification) -> dict[str, float | None]:
@@ -241,7 +247,7 @@ class Figures(Mapping[str, float | None]):
     def expression(self, text: str, tried: DesignTry | None = None) -> Expression:
         """``text`` over the figures of the runs, and over those and the knobs of a design. Raises UsageError."""
         names, knobs = ([*self.lab.runs], []) if tried is None else ([*self.lab.runs, tried.id], [*tried.knobs])
-        return parse(text, [*(f"{run}.{figure}" for run in names for figure in FIGURES), *knobs])
+        return parse(text, [*known_names(names), *knobs, *machine_keys(self.lab.runs.values(), self.folder)])
 
     def value(self, text: str, tried: DesignTry | None = None) -> float:
         """The number that an expression is, a truth being 0 or 1.
@@ -262,7 +268,34 @@ class Figures(Mapping[str, float | None]):
         run, _, figure = name.rpartition(".")
         if tried is not None and (name in tried.knobs or run == tried.id):
             return tried.knobs[name] if name in tried.knobs else tried.values[figure]
-        return self[name]
+        return self[name] if figure in LABELS and run in self.lab.runs else self._key(name)
+
+    def _key(self, name: str) -> str:
+        """A key of a run's machine, as it is written."""
+        run, _, key = name.partition(".")
+        return machine_of(self.lab.runs[run], self.folder).figures[key].text
+
+    def text(self, text: str) -> str:
+        """``text`` with the numbers of the expressions in its braces. Raises ValueError where one has no value."""
+        return filled(text, self._number)
+
+    def _number(self, expression: str) -> str:
+        found = self.asked(expression)
+        if found is None:
+            raise ValueError(f"{expression} has no value")
+        return found if isinstance(found, str) else shown(found, expression.rpartition(".")[2])
+
+    def filled(self, step: AnyStep) -> AnyStep:
+        """``step`` with the numbers in its texts. Raises ValueError as :meth:`text`."""
+        raw = step.model_dump(by_alias=True)
+        places = [place for place, text in text_fields(raw) if BRACES.search(text)]
+        for *above, key in places:
+            table: Any = raw
+            for name in above:
+                table[name] = list(table[name]) if isinstance(table[name], tuple) else table[name]
+                table = table[name]
+            table[key] = self.text(table[key])
+        return type(step).model_validate(raw) if places else step
 
     def worked(self, text: str) -> str:
         """The expression with the numbers in their places: ``148.63 / 67.38``."""
@@ -280,6 +313,28 @@ class Figures(Mapping[str, float | None]):
 
     def __len__(self) -> int:
         return len(self.lab.runs) * len(FIGURES)
+
+
+def known_names(runs: Iterable[str]) -> list[str]:
+    """What an expression can ask of runs with these names."""
+    return [f"{run}.{figure}" for run in runs for figure in FIGURES]
+
+
+def machine_of(setup: SetUp, folder: Path | None) -> Machine:
+    """The machine that a set-up runs on. Raises InputError for one that there is not."""
+    return _machine(LabSimulation.of("", setup, folder))
+
+
+def machine_keys(runs: Iterable[LabRun], folder: Path | None) -> list[str]:
+    """``run.key`` of the keys of all their machines."""
+    return [f"{run.run}.{key}" for run in runs for key in machine_of(run, folder).figures]
+
+
+@lru_cache(maxsize=512)
+def _machine(simulation: LabSimulation) -> Machine:
+    from mcusim.api.simulate import changed
+
+    return changed(simulation.machine, simulation.overrides)
 
 
 def is_program(name: str) -> bool:

@@ -37,17 +37,17 @@ _LINES = 4  # to write on
 def handout(lab: Lab, folder: Path | None = None) -> str:
     """The page, without answers. ``folder``: what a lab of one's own has its paths relative to."""
     whose = "" if lab.student is None else plain(lab.student)
+    figures = Figures(lab, folder)
     about = f"About {lab.minutes} minutes, {lab.points:g} points. You need {inline(lab.needs)}. You will learn to"
     body = [
         f'<p class="name">Name <span class="blank">{whose}</span> Date <span class="blank"></span></p>',
         f'<p class="dim">{about}</p>',
         bullets([inline(aim) for aim in lab.aims]),
-        html(lab.text),
+        html(figures.text(lab.text)),
     ]
-    figures = Figures(lab, folder)
     for number, part in enumerate(lab.parts, 1):
-        body += [f"<h2>Part {number}: {plain(part.title)}</h2>", html(part.text)]
-        body += [f'<section class="step">{"".join(_step(lab, figures, step))}</section>' for step in part.steps]
+        body += [f"<h2>Part {number}: {plain(part.title)}</h2>", html(figures.text(part.text))]
+        body += [f'<section class="step">{"".join(_step(lab, figures, figures.filled(step)))}</section>' for step in part.steps]
     return page(lab.title, body, more_styles=("handout.css",))
 
 

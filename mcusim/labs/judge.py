@@ -151,7 +151,7 @@ class Judge:
     def rules(self, question: Question, progress: Callable[[], object] | None = None) -> Rules:
         """What is right; ``progress`` is called after each setting of a design is simulated."""
         if question.id not in self._rules:
-            self._rules[question.id] = _rules(question, self.figures, progress)
+            self._rules[question.id] = _rules(self.figures.filled(question), self.figures, progress)
         return self._rules[question.id]
 
     def verdict(self, question: Question, text: str, tries: int) -> AnswerVerdict:

@@ -130,7 +130,7 @@ def notebook(lab: Lab, solved: bool = False, folder: Path | None = None, path: s
     """The notebook's file; ``solved`` fills in what a student writes. Equal labs give equal text. ``path``: of a lab of
     one's own, which the notebook opens; its paths are relative to ``folder``."""
     cells = []
-    for place, (kind, source) in enumerate(_cells(lab, Judge(Figures(lab, folder)) if solved else None, path)):
+    for place, (kind, source) in enumerate(_cells(lab, Judge(Figures(lab, folder)), solved, path)):
         cell: dict[str, Any] = {"cell_type": kind, "id": f"{lab.name[:40]}-{place:03d}", "metadata": {}}
         if kind == "code":
             cell |= {"execution_count": None, "outputs": []}
@@ -141,16 +141,17 @@ def notebook(lab: Lab, solved: bool = False, folder: Path | None = None, path: s
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
-def _cells(lab: Lab, judge: Judge | None, path: str | None) -> Iterator[tuple[str, str]]:
+def _cells(lab: Lab, judge: Judge, solved: bool, path: str | None) -> Iterator[tuple[str, str]]:
+    figures, solving = judge.figures, judge if solved else None
     name, seed = path or lab.name, f", seed={lab.seed}" if lab.seed else ""
     aims = "\n".join(f"- {aim}" for aim in lab.aims)
-    yield "markdown", f"# {lab.title}\n{lab.text}\nAbout {lab.minutes} minutes. You will learn to\n\n{aims}"
+    yield "markdown", f"# {lab.title}\n{figures.text(lab.text)}\nAbout {lab.minutes} minutes. You will learn to\n\n{aims}"
     yield "code", f'import mcusim\nfrom mcusim.labs import open_lab\n\nlab = open_lab("{name}"{seed})'
     for number, part in enumerate(lab.parts, 1):
-        yield "markdown", f"## Part {number}: {part.title}\n{part.text}"
+        yield "markdown", f"## Part {number}: {part.title}\n{figures.text(part.text)}"
         for step in part.steps:
-            yield from _step(lab, step, judge)
-    yield "markdown", f"## Go on\n{lab.after.text}"
+            yield from _step(lab, figures.filled(step), solving)
+    yield "markdown", f"## Go on\n{figures.text(lab.after.text)}"
 
 
 def _step(lab: Lab, step: Step, judge: Judge | None) -> Iterator[tuple[str, str]]:

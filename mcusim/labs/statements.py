@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from contextlib import suppress
+from functools import cached_property, lru_cache
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mcusim.errors import InputError, UsageError
 from mcusim.labs.draw import placeholders
-from mcusim.labs.figures import FIGURES, LabSimulation, is_program
+from mcusim.labs.figures import FIGURES, LabSimulation, is_program, known_names, machine_keys
 from mcusim.labs.lab import (
     Arrange,
     Ask,
@@ -33,6 +34,7 @@ from mcusim.labs.lab import (
     Step,
     Watch,
 )
+from mcusim.labs.texts import BRACES, text_fields
 from mcusim.request.film_window import FilmWindow
 from mcusim.sweeps.expressions import parse
 
@@ -49,13 +51,20 @@ def statements(raw: Mapping[str, Any], folder: Path | None) -> Iterator[Problem]
     """All that is wrong with a document whose parameters have one value each, as far as it can be read."""
     yield from _braces(raw, ())
     yield from ((("figures",), text) for text in _unknown_figures(raw.get("figures", ())))
-    reader = _Statements(str(raw.get("model", "")), folder)
-    parts = raw.get("part")
-    for number, part in enumerate(parts if isinstance(parts, list) else ()):
-        steps = part.get("step") if isinstance(part, dict) else None
-        for place, step in enumerate(steps if isinstance(steps, list) else ()):
-            for path, rule in reader.step(step):
+    reader = _Statements(raw, folder)
+    yield from reader.texts({key: value for key, value in raw.items() if key not in ("part", "after")})
+    for number, part in _tables(raw.get("part")):
+        for path, rule in reader.texts({key: value for key, value in part.items() if key != "step"}):
+            yield ("part", number, *path), rule
+        for place, step in _tables(part.get("step")):
+            for path, rule in (*reader.texts(step), *reader.step(step)):
                 yield ("part", number, "step", place, *path), rule
+    yield from ((("after", *path), rule) for path, rule in reader.texts(raw.get("after")))
+
+
+def _tables(found: object) -> Iterator[tuple[int, Any]]:
+    """The tables of a list, with their places."""
+    yield from ((n, one) for n, one in enumerate(found if isinstance(found, list) else ()) if isinstance(one, dict))
 
 
 def _braces(value: Any, place: Place) -> Iterator[Problem]:
@@ -78,11 +87,28 @@ def _unknown_figures(names: object) -> Iterator[str]:
 class _Statements:
     """Remembers what steps before have named."""
 
-    def __init__(self, model: str, folder: Path | None) -> None:
-        self.model, self.folder = model, folder
+    def __init__(self, raw: Mapping[str, Any], folder: Path | None) -> None:
+        self.raw, self.model, self.folder = raw, str(raw.get("model", "")), folder
         self.runs: list[str] = []
         self.predictions: list[str] = []
         self.ids: set[str] = set()
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """Keys of the machines of all runs, which are known before they ran."""
+        found: list[str] = []
+        for _, part in _tables(self.raw.get("part")):
+            for _, step in _tables(part.get("step")):
+                with suppress(ValidationError, InputError):
+                    found += machine_keys([LabRun.model_validate(step)], self.folder)
+        return found
+
+    def texts(self, table: Any) -> Iterator[Problem]:
+        """Expressions in the braces of texts."""
+        for path, text in text_fields(table):
+            for match in BRACES.finditer(text):
+                if not _ID.fullmatch(match[1]):  # the name of a parameter is none
+                    yield from self._expression(path, match[1].strip(), keys=self.keys)
 
     def step(self, raw: Any) -> Iterator[Problem]:
         try:
@@ -150,10 +176,12 @@ class _Statements:
                     yield from self._expression(("require", number, "that"), one.that, step)
                 yield from ((("figures",), text) for text in _unknown_figures(step.figures))
 
-    def _expression(self, path: Place, text: str, own: Design | None = None) -> Iterator[Problem]:
+    def _expression(
+        self, path: Place, text: str, own: Design | None = None, keys: Sequence[str] = ()
+    ) -> Iterator[Problem]:
         names, knobs = ([own.id], [*own.knobs]) if own else ([], [])
         try:
-            parse(text, [*(f"{run}.{figure}" for run in [*self.runs, *names] for figure in FIGURES), *knobs])
+            parse(text, [*known_names([*self.runs, *names]), *knobs, *keys])
         except UsageError as error:
             yield path, str(error).replace("no column", "no figure of a run before")
 

@@ -152,11 +152,11 @@ def _sections(lab: Lab, folder: Path | None, path: str | None) -> Iterator[tuple
     if lab.values:
         yield "text", "\n".join(f"- {name}: {value}" for name, value in lab.values.items())
     yield "h2", "To discuss"
-    yield "text", lab.after.teacher
+    yield "text", figures.text(lab.after.teacher)
     for number, part in enumerate(lab.parts, 1):
         yield "h2", f"Part {number}: {part.title}"
         for step in part.steps:
-            yield from (("text", text) for text in _step(lab, judge, step))
+            yield from (("text", text) for text in _step(lab, judge, figures.filled(step)))
             if isinstance(step, LabTable) and (drawn := _bars(figures, step)) is not None:
                 yield "plot", drawn
 

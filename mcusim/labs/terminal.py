@@ -74,7 +74,7 @@ class Session:
         lab = self.lab
         self._heading(lab.title, "=")
         self.say(
-            f"{terminal(lab.text, self.width)}\n\n{self._wrapped(f'It takes about {lab.minutes} minutes. {_KEYS}')}"
+            f"{terminal(self.figures.text(lab.text), self.width)}\n\n{self._wrapped(f'It takes about {lab.minutes} minutes. {_KEYS}')}"
         )
         try:
             for number, part in enumerate(lab.parts, 1):
@@ -83,7 +83,7 @@ class Session:
             self.say(f"\n{self.score()}")
             return False
         self._heading("Results", "-")
-        self.say(f"{self.score()}\n\n{terminal(lab.after.text, self.width)}\n")
+        self.say(f"{self.score()}\n\n{terminal(self.figures.text(lab.after.text), self.width)}\n")
         return True
 
     def score(self) -> str:
@@ -128,9 +128,9 @@ class Session:
 
     def _part(self, number: int, part: LabPart) -> None:
         self._heading(f"Part {number} of {len(self.lab.parts)}: {part.title}", "-")
-        self.say(terminal(part.text, self.width))
+        self.say(terminal(self.figures.text(part.text), self.width))
         for step in part.steps:
-            self._step(step)
+            self._step(self.figures.filled(step))
 
     def _step(self, step: Step) -> None:
         match step:
