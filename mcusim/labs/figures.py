@@ -64,6 +64,7 @@ _OTHERS = {
     "dma_bytes": "copied by DMA, B",
     "findings": "findings",
     "wrong_bytes": "wrong bytes of an output",
+    "output_bytes": "  of so many bytes",
     "unordered": "  unordered",
     "missing_clean": "  missing-clean",
     "missing_invalidate": "  missing-invalidate",
@@ -112,13 +113,13 @@ def figures_of(result: Result | Verification) -> dict[str, float | None]:
         "flash_bytes": 0 if result.flash is None else result.flash.total,
         **{name: run.counters.get(name, 0) for name in COUNTERS},
         "dma_bytes": sum(traffic.dma_write for traffic in run.traffic.values()),
-        **dict.fromkeys(("findings", "wrong_bytes", *_RULES)),
+        **dict.fromkeys(("findings", "wrong_bytes", "output_bytes", *_RULES)),
     }  # fmt: skip
 
 
 def _of_verification(found: Verification) -> dict[str, float | None]:
     """What it took, ``findings`` of all kinds and of each, and bytes that differ from the untiled run's, of the first
-    tensor in which some do."""
+    tensor in which some do, and how many that has."""
     if found.ran is None or found.untiled is None:
         return dict.fromkeys(FIGURES)
     rules, cycles = [one.finding.rule.replace("-", "_") for one in found.findings], int(found.ran["cycles"])
@@ -129,6 +130,7 @@ def _of_verification(found: Verification) -> dict[str, float | None]:
         "cycles": cycles,
         "findings": len(rules),
         "wrong_bytes": 0 if wrong is None else wrong.count,
+        "output_bytes": None if wrong is None else wrong.bytes,
         **{rule: rules.count(rule) for rule in _RULES},
     }
 

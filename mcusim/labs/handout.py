@@ -47,7 +47,8 @@ def handout(lab: Lab, folder: Path | None = None) -> str:
     ]
     for number, part in enumerate(lab.parts, 1):
         body += [f"<h2>Part {number}: {plain(part.title)}</h2>", html(figures.text(part.text))]
-        body += [f'<section class="step">{"".join(_step(lab, figures, figures.filled(step)))}</section>' for step in part.steps]
+        steps = map(figures.filled, part.steps)
+        body += [f'<section class="step">{"".join(_step(lab, figures, step))}</section>' for step in steps]
     return page(lab.title, body, more_styles=("handout.css",))
 
 

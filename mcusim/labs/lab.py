@@ -20,12 +20,12 @@ __all__ = [
     "Choice",
     "Choose",
     "Compare",
-    "Constant",
     "Design",
     "Explore",
     "Goal",
     "Item",
     "Lab",
+    "LabConstant",
     "LabPart",
     "LabRun",
     "LabTable",
@@ -377,7 +377,7 @@ class After(LabTableModel):
     teacher: Text
 
 
-class Constant(LabTableModel):
+class LabConstant(LabTableModel):
     """A number of the lab's texts that no run gives, as it is printed, and where it comes from."""
 
     value: Text
@@ -387,8 +387,8 @@ class Constant(LabTableModel):
 class Lab(LabTableModel):
     """``text``, ``after`` and the parts' texts are paragraphs, lists (``- ``) and blocks indented by four spaces.
 
-    ``parameters``: the values of which each student has one; ``constants``: numbers with a source. ``figures``: rows of tables. ``seed`` is the one that it
-    was drawn with, 0 for the lab as it is written, for ``student``.
+    ``parameters``: the values of which each student has one; ``constants``: numbers with a source. ``figures``: rows
+    of tables. ``seed`` is the one that it was drawn with, 0 for the lab as it is written, for ``student``.
     """
 
     name: str = ""
@@ -405,7 +405,7 @@ class Lab(LabTableModel):
     parameters: Mapping[str, Annotated[tuple[Option, ...], Field(min_length=1, max_length=16, strict=False)]] = Field(
         default_factory=dict
     )
-    constants: Mapping[str, Constant] = Field(default_factory=dict)
+    constants: Mapping[str, LabConstant] = Field(default_factory=dict)
     part: Annotated[tuple[LabPart, ...], Field(min_length=1, strict=False)]
     after: After
 

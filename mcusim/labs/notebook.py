@@ -145,7 +145,8 @@ def _cells(lab: Lab, judge: Judge, solved: bool, path: str | None) -> Iterator[t
     figures, solving = judge.figures, judge if solved else None
     name, seed = path or lab.name, f", seed={lab.seed}" if lab.seed else ""
     aims = "\n".join(f"- {aim}" for aim in lab.aims)
-    yield "markdown", f"# {lab.title}\n{figures.text(lab.text)}\nAbout {lab.minutes} minutes. You will learn to\n\n{aims}"
+    about = f"About {lab.minutes} minutes. You will learn to\n\n{aims}"
+    yield "markdown", f"# {lab.title}\n{figures.text(lab.text)}\n{about}"
     yield "code", f'import mcusim\nfrom mcusim.labs import open_lab\n\nlab = open_lab("{name}"{seed})'
     for number, part in enumerate(lab.parts, 1):
         yield "markdown", f"## Part {number}: {part.title}\n{figures.text(part.text)}"

@@ -151,6 +151,8 @@ def _sections(lab: Lab, folder: Path | None, path: str | None) -> Iterator[tuple
     )
     if lab.values:
         yield "text", "\n".join(f"- {name}: {value}" for name, value in lab.values.items())
+    if lab.constants:
+        yield "text", "\n".join(f"- {one.value}: {one.source}" for one in lab.constants.values())
     yield "h2", "To discuss"
     yield "text", figures.text(lab.after.teacher)
     for number, part in enumerate(lab.parts, 1):

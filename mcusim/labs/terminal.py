@@ -73,9 +73,8 @@ class Session:
         """The whole lab; False when the student left it. Raises UsageError when the answers end before the lab."""
         lab = self.lab
         self._heading(lab.title, "=")
-        self.say(
-            f"{terminal(self.figures.text(lab.text), self.width)}\n\n{self._wrapped(f'It takes about {lab.minutes} minutes. {_KEYS}')}"
-        )
+        about = self._wrapped(f"It takes about {lab.minutes} minutes. {_KEYS}")
+        self.say(f"{terminal(self.figures.text(lab.text), self.width)}\n\n{about}")
         try:
             for number, part in enumerate(lab.parts, 1):
                 self._part(number, part)

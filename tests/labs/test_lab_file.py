@@ -15,11 +15,15 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.errors import UsageError
-from mcusim.labs import open_file, read_lab
+from mcusim.labs import open_file, open_lab, read_lab
 from mcusim.labs.check import findings
 from mcusim.labs.draw import MOST_SEED, drawn, hashed, seed_of
+from mcusim.labs.export import LabExport
+from mcusim.labs.figures import Figures
+from mcusim.labs.handout import handout
 from mcusim.labs.lab import Choose
 from mcusim.labs.lab_file import COMMANDS, LabFile
+from mcusim.labs.notebook import notebook
 from tests.support.cases import sample_size
 from tests.support.paths import REPOSITORY
 
@@ -155,6 +159,9 @@ def test_everything_that_is_wrong_is_named_at_once_with_its_line(own: Path, caps
             "bare.sdram > 200",
             "holds: is not true: bare.sdram > 200 * cached.sdram (20,703,258 > 200 *",
         ),
+        ("behind a data cache of {size}", "behind 4,096 B of cache", "4,096: write what it rests on in braces"),
+        ("; lru is assumed", "", "run: cached: its misses rest on cache.data.replacement, which is assumed"),
+        ('teacher = "', 'teacher = "{cached.findings} findings. ', "teacher: cached.findings has no value"),
         ("high = 100", "high = 3", "with: is 3.314, which could not be predicted: 1 to 3"),
         ('"cached.latency_ms / bare', '"2 * bare.latency_ms / 2 / cached.latency_ms + 0 * bare', "is right, too"),
         ('value = "large.dcache_misses"', 'value = "cached.dcache_misses"', "are as good as equal"),
@@ -169,6 +176,32 @@ def test_what_is_not_true_is_found(
     if "is not true" in says:
         assert main(["lab", "check", str(own)]) == 1
         assert "1 statement is not true" in capsys.readouterr().out
+
+
+def test_numbers_in_texts_are_those_of_the_runs(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wherever a lab is shown; figures of runs before alone, keys of machines everywhere."""
+    file = changed(
+        own,
+        ("behind a data cache of {size}", "on {cached.core.clock} and {bare.cache.data.ways} ways, of {line}"),
+        ("[parameters]", "[constants]\nline = { value = '4,096 B', source = 'a book' }\n\n[parameters]"),
+        ('hints = ["Two', 'hints = ["{bare.dcache_misses} misses. Two'),
+        ('teacher = "', 'teacher = "{cached.dcache_misses} misses. '),
+    )  # fmt: skip
+    assert not findings(file, draws=1)
+    lab = file.lab()
+    figures = Figures(lab)
+    share = 100 * (figures["bare.sdram"] or 0) / (figures["bare.cycles"] or 1)
+    misses = f"{figures['cached.dcache_misses']:,} misses."
+    shown = [json.dumps(LabExport(file, films=False).files()), handout(lab, own.parent), notebook(lab)]
+    assert main(["lab", "./cache.toml", "--teacher"]) == 0
+    shown.append(" ".join(capsys.readouterr().out.split()))
+    assert all("216 MHz and 4 ways, of 4,096 B" in text for text in shown[:3])
+    assert misses in shown[3] and "- 4,096 B: a book" in shown[3]
+    assert all(f"{share:.0f} % of the cycles are waiting" in text for text in (shown[0], shown[3]))
+    book = open_lab(str(own))
+    assert not book.check("ratio", 77) and "0 misses. Two numbers" in capsys.readouterr().out
+    file = changed(own, ("on {cached.core.clock}", "on {cached.latency_ms}"))
+    assert 'text: no figure of a run before "cached.latency_ms"' in file.errors[0]
 
 
 def test_what_only_some_students_have_is_named_too(own: Path) -> None:

@@ -72,7 +72,7 @@ def test_answers_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     kept = tmp_path / "kept.json"
     assert main(["lab", "overlap", "--answers", str(student_file(tmp_path)), "--json", str(kept)]) == 0
     message, found = capsys.readouterr().out, json.loads(kept.read_text())
-    assert "[times] > 67.38/148.63\nNot yet. That is internal as a part of external." in message
+    assert "[times] > 67.38/148.63\nNot yet. That is internal as a share of external." in message
     assert f"{QUESTIONS} of {QUESTIONS} questions: 0 right at once, {QUESTIONS} later, 0 with" in message
     assert found["finished"] and [one["right"] for one in found["answers"]] == [True] * QUESTIONS
     assert {one["id"]: one["typed"] for one in found["answers"]}["ratio"] == STUDENT["ratio"]
