@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded, utf8_text
+from mcusim.labs.chain import chain_begin, chained
 from mcusim.labs.draw import MOST_SEED, seed_of
 from mcusim.machine.document import show
 from mcusim.validation_errors import rule_of
@@ -32,11 +33,15 @@ class AnswerModel(BaseModel):
 
 
 class GivenAnswer(AnswerModel):
-    """``typed`` has all that was an answer, the last one last; ``hints``: how many were asked for."""
+    """``typed`` has all that was an answer, the last one last; ``hints``: how many were asked for; ``hashes``: of each
+    try (:mod:`mcusim.labs.chain`), None in the file of an older version."""
 
     id: Annotated[str, Field(min_length=1, max_length=80)]
     typed: Annotated[tuple[Annotated[str, Field(max_length=4000)], ...], Field(max_length=100, strict=False)]
     hints: Annotated[int, Field(ge=0, le=1000)] = 0
+    hashes: Annotated[tuple[Annotated[str, Field(max_length=16)], ...], Field(max_length=100, strict=False)] | None = (
+        None
+    )
 
 
 class GivenPrediction(AnswerModel):
@@ -56,6 +61,7 @@ class AnswerFile(AnswerModel):
     finished: bool
     points: Annotated[float, Field(allow_inf_nan=False)]
     answers: Annotated[tuple[GivenAnswer, ...], Field(max_length=200, strict=False)]
+    seal: Annotated[str, Field(max_length=16)] | None = None
     predictions: Annotated[Mapping[str, GivenPrediction], Field(max_length=200)] = Field(default_factory=dict)
 
     @property
@@ -66,6 +72,18 @@ class AnswerFile(AnswerModel):
         except (ValueError, TypeError):  # one of them with a zone, the other without
             return None
         return passed.total_seconds() / 60
+
+    @property
+    def tampered(self) -> str:
+        """Where the hashes say that something was cut out or changed; empty for nowhere, or a file without them."""
+        if self.seal is None and all(one.hashes is None for one in self.answers):
+            return ""
+        given = [(one.id, one.typed, one.hints) for one in self.answers]
+        hashes, seal = chained(chain_begin(self.lab, self.version, self.seed), given)
+        for one, own in zip(self.answers, hashes, strict=True):
+            if list(one.hashes or ()) != own:
+                return f"at {show(one.id)[:80]} or before it"
+        return "" if seal == self.seal else "at its end"
 
     def disagreements(self) -> list[str]:
         """What the file says of itself that cannot be."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from io import StringIO
 
@@ -19,6 +20,8 @@ __all__ = ["class_html", "class_table", "grades_csv"]
 HEAD = ("student", "lab", "points", "of", "minutes", "wrong", "hints", "finished")
 MOST_MISTAKES = 5
 _BINS = 10
+_FORMULA = "=+-@＝＋－＠"
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.ASCII)
 
 
 def _row(grade: Grade) -> list[str]:
@@ -34,36 +37,40 @@ def _name(grade: Grade) -> str:
 def class_table(found: CollectedLabs) -> str:
     """Students and their points, for a terminal."""
     rows = [list(HEAD), *(_row(grade) for grade in found.grades)]
-    notes = [f"{grade.file}: {grade.note}" for grade in found.grades if grade.note]
+    notes = [*(f"{grade.file}: {grade.note}" for grade in found.grades if grade.note), *found.repeated]
     return "\n".join(
         [*columns([[shortened(printable(cell), 40) for cell in row] for row in rows], left=2, indent=0), *notes]
     )
 
 
 def grades_csv(found: CollectedLabs) -> str:
-    """A line for each file, with the points of each question in a column of its own; a spreadsheet takes no cell of it
-    for a formula."""
+    """A line for each student, with the points of each question in a column of its own, of a text ``to read``; a
+    spreadsheet takes no cell of it for a formula."""
     several = [(name, question.id) for name, lab in found.labs.items() for question in lab.questions]
     text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)  # whatever a spreadsheet separates by
     writer.writerow(
         [*HEAD, "seed", "file", "note", *(f"{name}.{id}" if len(found.labs) > 1 else id for name, id in several)]
     )
     for grade in found.grades:
-        points = {(grade.lab, one.id): f"{one.points:g}" for one in grade.questions}
+        points = {(grade.lab, one.id): f"{one.points:g}" if one.graded else "to read" for one in grade.questions}
         cells = [*_row(grade), str(grade.seed), grade.file, grade.note, *(points.get(key, "") for key in several)]
         writer.writerow([_harmless(cell) for cell in cells])
     return text.getvalue()
 
 
 def _harmless(cell: str) -> str:
+    """A cell that begins as a formula does, in ASCII or full width, is a text."""
     cell = printable(cell)
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t") and not cell[1:2].isdigit() and cell != "-" else cell
+    begins = cell.lstrip()[:1] in (*_FORMULA, "\t", "\r")
+    return f"'{cell}" if begins and not _NUMBER.fullmatch(cell) and cell != "-" else cell
 
 
 def class_html(found: CollectedLabs) -> str:
     """The page, of each lab on its own."""
     parts: list[str | PlotFigure] = []
+    if found.repeated:
+        parts += ["<h2>Handed in twice</h2>", bullets([plain(text) for text in found.repeated])]
     if found.refused:
         parts += ["<h2>Files that were not judged</h2>", bullets([plain(text) for text in found.refused])]
     for name, lab in found.labs.items():

@@ -17,6 +17,7 @@ from mcusim.labs.figures import Figures
 from mcusim.labs.judge import AnswerVerdict, Judge, Rules, judged, worth
 from mcusim.labs.lab import Lab, Question, Write
 from mcusim.labs.lab_file import LabFile, open_file
+from mcusim.machine.document import show
 
 __all__ = ["CollectedLabs", "Grade", "QuestionGrade", "collect"]
 
@@ -32,11 +33,12 @@ class QuestionGrade:
     hints: int
     mistakes: tuple[str, ...]
     last: str
+    graded: bool = True  # False: a text, which a teacher reads
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What a file is worth; ``note`` where it claims something else."""
+    """What a file is worth; ``note`` where it claims something else; ``ended`` as it says."""
 
     file: str
     lab: str
@@ -48,6 +50,7 @@ class Grade:
     of: float
     questions: tuple[QuestionGrade, ...]
     note: str = ""
+    ended: str = ""
 
     @property
     def hints(self) -> int:
@@ -62,7 +65,8 @@ class Grade:
         own = {name: getattr(self, name) for name in ("file", "lab", "student", "seed", "finished", "minutes")}
         questions = [
             {
-                "id": one.id, "right": one.right, "points": one.points, "wrong": one.wrong, "hints": one.hints,
+                "id": one.id, "right": one.right, "points": one.points if one.graded else None, "wrong": one.wrong,
+                "hints": one.hints,
                 "mistakes": list(one.mistakes),
             }
             for one in self.questions
@@ -73,10 +77,12 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class CollectedLabs:
-    """``grades`` in the order of the files, ``refused`` what is wrong with others, ``labs`` by name as written."""
+    """``grades`` in the order of the files, one for each student and lab; ``refused`` what is wrong with others,
+    ``repeated`` those of students who have handed in another one that ended later; ``labs`` by name as written."""
 
     grades: tuple[Grade, ...]
     refused: tuple[str, ...]
+    repeated: tuple[str, ...] = ()
     labs: Mapping[str, Lab] = field(default_factory=dict)
 
     def of_lab(self, name: str) -> list[Grade]:
@@ -91,9 +97,10 @@ class CollectedLabs:
 
     def to_json(self) -> dict[str, Any]:
         """``grades``; ``labs`` by name with ``questions[{id asked right points mistakes[{name students}]}]``, of those
-        who came to it; ``refused``."""
+        who came to it; ``refused`` and ``repeated``. A text, which a teacher reads, has null points."""
         labs = {name: {"questions": [self._question(lab, q) for q in lab.questions]} for name, lab in self.labs.items()}
-        return {"grades": [one.to_json() for one in self.grades], "labs": labs, "refused": list(self.refused)}
+        others = {"refused": list(self.refused), "repeated": list(self.repeated)}
+        return {"grades": [one.to_json() for one in self.grades], "labs": labs, **others}
 
     def _question(self, lab: Lab, question: Question) -> dict[str, Any]:
         given = self.given(lab.name, question.id)
@@ -128,7 +135,26 @@ def collect(
             refused.append(" ".join(str(error).split()))
         progress(done, len(paths))
     labs = {grade.lab: class_.files[grade.lab].lab() for grade in grades}
-    return CollectedLabs(tuple(grades), tuple(refused), labs)
+    counted, repeated = _once(grades)
+    return CollectedLabs(tuple(counted), tuple(refused), tuple(repeated), labs)
+
+
+def _once(grades: Sequence[Grade]) -> tuple[list[Grade], list[str]]:
+    """Of each student and lab the file that ended last, and what is said of the others; who has no name is nobody's
+    double."""
+    last: dict[tuple[str, int], Grade] = {}
+    for grade in grades:
+        other = last.get((grade.lab, grade.seed))
+        if grade.student is not None and (other is None or other.ended <= grade.ended):
+            last[grade.lab, grade.seed] = grade
+    counted = [one for one in grades if one.student is None or last[one.lab, one.seed] is one]
+    repeated = [
+        f"{one.file}: {show(one.student)} has handed in lab {one.lab} twice; {last[one.lab, one.seed].file}, which"
+        " ended last, counts"
+        for one in grades
+        if not any(one is other for other in counted)
+    ]
+    return counted, repeated
 
 
 class _Class:
@@ -151,6 +177,8 @@ class _Class:
         notes = []
         if abs(points - given.points) > 0.011:
             notes.append(f"the file claims {given.points:g} points; what was typed is worth {points:g}")
+        if where := given.tampered:
+            notes.append(f"something was cut out or changed {where}: its tries do not follow from each other")
         finished = len(questions) == len(rules)
         minutes = given.minutes
         if minutes is not None and not 0 <= minutes < 60 * 24 * 366:
@@ -158,7 +186,7 @@ class _Class:
             minutes = None
         return Grade(
             str(path), lab.name, given.student, given.seed, finished, minutes, points, lab.points, questions,
-            "; ".join(notes),
+            "; ".join(notes), given.ended,
         )  # fmt: skip
 
     def _lab(self, path: Path, given: AnswerFile) -> Lab:
@@ -197,4 +225,5 @@ def _graded(rules: Rules, given: GivenAnswer) -> QuestionGrade:
             break
     points = worth(rules, best, wrong, given.hints)
     last = given.typed[-1] if given.typed else ""
-    return QuestionGrade(given.id, best.right, points, wrong, given.hints, tuple(mistakes), last)
+    graded = rules.kind != Write.kind
+    return QuestionGrade(given.id, best.right, points, wrong, given.hints, tuple(mistakes), last, graded)

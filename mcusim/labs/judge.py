@@ -23,6 +23,7 @@ __all__ = [
     "Judge",
     "Rules",
     "Setting",
+    "hints_of",
     "judged",
     "knob_values",
     "number",
@@ -48,7 +49,8 @@ DONE = "done"  # hands a design in
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
     """``counts``: whether it was a try, and not something that could not be read. ``over``: nothing more is asked.
-    ``share`` of the points that the answer is worth; ``mistake``: the name of a wrong one that is known."""
+    ``share`` of the points that the answer is worth; ``mistake``: the name of a wrong one that is known. ``hinted``: it
+    has the next hint in it, which need not be asked for any more."""
 
     right: bool
     says: str
@@ -56,6 +58,7 @@ class AnswerVerdict:
     over: bool = False
     share: float = 1.0
     mistake: str = ""
+    hinted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ def worth(rules: Rules, verdict: AnswerVerdict, wrong: int, hints: int) -> float
     """Points of an answer after ``wrong`` other ones and ``hints``: each costs a quarter, the last hint once."""
     if not verdict.right:
         return 0.0
-    hints = min(hints, max(1, len(rules.hints)))
+    hints = min(hints, hints_of(rules))
     return round(rules.points * verdict.share * max(0.0, 1 - _COST * (wrong + hints)), 2)
 
 
@@ -154,9 +157,9 @@ class Judge:
             self._rules[question.id] = _rules(self.figures.filled(question), self.figures, progress)
         return self._rules[question.id]
 
-    def verdict(self, question: Question, text: str, tries: int) -> AnswerVerdict:
+    def verdict(self, question: Question, text: str, tries: int, seen: int | None = None) -> AnswerVerdict:
         """What ``text`` is worth after ``tries`` wrong ones; the last one that is allowed ends with the solution."""
-        return judged(self.rules(question), text, tries)
+        return judged(self.rules(question), text, tries, seen)
 
     def hint(self, question: Question, number: int) -> str:
         """The hint number ``number`` from 0 on, the last one again after that."""
@@ -167,10 +170,10 @@ class Judge:
         return solution(self.rules(question))
 
 
-def judged(rules: Rules, text: str, tries: int) -> AnswerVerdict:
-    """What ``text`` is worth after ``tries`` wrong ones."""
+def judged(rules: Rules, text: str, tries: int, seen: int | None = None) -> AnswerVerdict:
+    """What ``text`` is worth after ``tries`` wrong ones, when ``seen`` hints have been shown (None: as many)."""
     try:
-        return _JUDGES[rules.kind](rules, text.strip(), tries)
+        return _JUDGES[rules.kind](rules, text.strip(), tries, tries if seen is None else seen)
     except UsageError as error:
         return AnswerVerdict(False, f"{error}.", counts=False)
 
@@ -201,11 +204,23 @@ def _wrong(rules: Rules, says: str, tries: int, mistake: str = "") -> AnswerVerd
     return AnswerVerdict(False, says, mistake=mistake)
 
 
+def _hinted(rules: Rules, says: str, tries: int, seen: int) -> AnswerVerdict:
+    """A wrong answer that nothing else is known of: with the next hint that was not shown yet."""
+    if tries >= rules.allowed or seen >= len(rules.hints):
+        return _wrong(rules, says, tries)
+    return AnswerVerdict(False, f"{says} {rules.hints[seen]}", hinted=True)
+
+
+def hints_of(rules: Rules) -> int:
+    """How many hints can be asked for; what a question without its own says is one."""
+    return max(1, len(rules.hints))
+
+
 def _right(rules: Rules) -> AnswerVerdict:
     return AnswerVerdict(True, " ".join(filter(None, ("Right.", rules.exactly, rules.why))), over=True)
 
 
-def _number(rules: Rules, text: str, tries: int) -> AnswerVerdict:
+def _number(rules: Rules, text: str, tries: int, seen: int) -> AnswerVerdict:
     given, right = number(text, rules.unit), rules.right
     assert isinstance(right, int | float)  # of this kind
     if isclose(given, right, rel_tol=rules.near + _ROUNDING, abs_tol=_ROUNDING):
@@ -217,10 +232,10 @@ def _number(rules: Rules, text: str, tries: int) -> AnswerVerdict:
     for value, says, name in rules.wrong:
         if isclose(given, value, rel_tol=close):
             return _wrong(rules, f"Not yet. {says}", tries, name)
-    diagnosed = _diagnosed(given, right, rules.unit, close)
+    if diagnosed := _diagnosed(given, right, rules.unit, close):
+        return _wrong(rules, diagnosed, tries)
     direction = "too low" if given < right else "too high"
-    says = diagnosed or f"Not yet: {shown(given)} is {direction}. {hint(rules, tries)}"
-    return _wrong(rules, says, tries)
+    return _hinted(rules, f"Not yet: {shown(given)} is {direction}.", tries, seen)
 
 
 def _diagnosed(given: float, right: float, unit: str, near: float) -> str | None:
@@ -244,7 +259,7 @@ def _place(text: str, count: int) -> int:
     return place
 
 
-def _choice(rules: Rules, text: str, tries: int) -> AnswerVerdict:
+def _choice(rules: Rules, text: str, tries: int, seen: int) -> AnswerVerdict:
     place = _place(text, rules.count)
     if place == rules.right:
         return _right(rules)
@@ -252,7 +267,7 @@ def _choice(rules: Rules, text: str, tries: int) -> AnswerVerdict:
     return _wrong(rules, f"No. {says}", tries, name)
 
 
-def _order(rules: Rules, text: str, tries: int) -> AnswerVerdict:
+def _order(rules: Rules, text: str, tries: int, seen: int) -> AnswerVerdict:
     places = [_place(word, rules.count) for word in re.split(r"[\s,;<>]+", text) if word]
     if sorted(places) != list(range(1, rules.count + 1)):
         raise UsageError(f"type each number from 1 to {rules.count} once, in order: {' '.join('312'[: rules.count])}")
@@ -262,16 +277,16 @@ def _order(rules: Rules, text: str, tries: int) -> AnswerVerdict:
     if tuple(reversed(places)) == rules.right:
         return _wrong(rules, "Not yet: that is the other way round.", tries, "the other way round")
     misplaced = next(i for i, (a, b) in enumerate(zip(places, rules.right, strict=True), 1) if a != b)
-    return _wrong(rules, f"Not yet: from place {misplaced} on it is another. {hint(rules, tries)}", tries)
+    return _hinted(rules, f"Not yet: from place {misplaced} on it is another.", tries, seen)
 
 
-def _text(rules: Rules, text: str, tries: int) -> AnswerVerdict:
+def _text(rules: Rules, text: str, tries: int, seen: int) -> AnswerVerdict:
     if len(text.split()) < rules.count:
         raise UsageError(f"write at least {rules.count} words")
     return AnswerVerdict(True, f"Noted. Compare with this: {rules.solution}", over=True)
 
 
-def _design(rules: Rules, text: str, tries: int) -> AnswerVerdict:
+def _design(rules: Rules, text: str, tries: int, seen: int) -> AnswerVerdict:
     setting = _setting(rules, text)
     if setting.goal is None or setting.missed:
         return _wrong(rules, f"{setting.table}\n\nThat does not do. {setting.missed}", tries, "requirement")
@@ -319,7 +334,7 @@ def knob_values(knobs: Mapping[str, tuple[str, ...]], text: str) -> tuple[str, .
     return tuple(chosen)
 
 
-_JUDGES: Mapping[str, Callable[[Rules, str, int], AnswerVerdict]] = {
+_JUDGES: Mapping[str, Callable[[Rules, str, int, int], AnswerVerdict]] = {
     Ask.kind: _number, Choose.kind: _choice, Arrange.kind: _order, Write.kind: _text, Design.kind: _design,
 }  # fmt: skip
 

@@ -51,6 +51,7 @@ class Book:
         self._judge = Judge(self.figures)
         self._predicted: dict[str, float] = {}
         self._tries: Counter[str] = Counter()
+        self._seen: Counter[str] = Counter()  # hints
 
     def predict(self, id: str, value: float | str | None) -> None:
         """Note a prediction, or say why it is none. Raises UsageError for an unknown id."""
@@ -101,16 +102,17 @@ class Book:
         if answer is None:
             print("Write your answer instead of None, and run the cell again.")
             return False
-        verdict = judged(self._judge.rules(question), str(answer), self._tries[id])
+        verdict = judged(self._judge.rules(question), str(answer), self._tries[id], self._seen[id])
         self._tries[id] += verdict.counts and not verdict.right
+        self._seen[id] += verdict.hinted
         print(verdict.says)
         return verdict.right
 
     def hint(self, id: str) -> None:
         """The next hint to a question. Raises UsageError for an unknown id."""
         question = self._question(id)
-        print(hint(self._judge.rules(question), self._tries[id]))
-        self._tries[id] += 1
+        print(hint(self._judge.rules(question), self._seen[id]))
+        self._seen[id] += 1
 
     def value(self, expression: str) -> float:
         """An expression over figures of the lab's runs: ``external.latency_ms / internal.latency_ms``.

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.errors import UsageError
+from mcusim.labs.chain import chain_begin, chained
 from mcusim.labs.figures import Figures, command, figures_table, shown
-from mcusim.labs.judge import DONE, AnswerVerdict, Judge, knob_values, solution, whole_numbers, worth
+from mcusim.labs.judge import DONE, AnswerVerdict, Judge, hints_of, knob_values, solution, whole_numbers, worth
 from mcusim.labs.lab import (
     Ask,
     Compare,
@@ -105,21 +106,25 @@ class Session:
 
     def to_json(self) -> dict[str, Any]:
         """The file to hand in: ``lab version student seed started ended finished points of``, then ``predictions`` by
-        id (``predicted``, ``simulated``) and ``answers[{id typed right points hints}]``; ``typed`` has all that was
-        typed and is an answer, ``hints`` how many were asked for. Times are UTC."""
+        id (``predicted``, ``simulated``), ``answers[{id typed right points hints hashes}]`` and ``seal``; ``typed`` has
+        all that was typed and is an answer, ``hints`` how many were asked for. Times are UTC; hashes are those of
+        :mod:`mcusim.labs.chain`."""
         lab = self.lab
         predictions = {
             id: {"predicted": value, "simulated": self._compared.get(id)} for id, value in self.predictions.items()
         }
         about = {"lab": lab.name, "version": lab.version, "student": lab.student, "seed": lab.seed}
         times = {"started": self.started, "ended": _now(), "finished": self.finished}
+        given = [(one["id"], one["typed"], one["hints"]) for one in self.answers]
+        hashes, seal = chained(chain_begin(lab.name, lab.version, lab.seed), given)
         return {
             **about,
             **times,
             "points": self.points,
             "of": lab.points,
             "predictions": predictions,
-            "answers": self.answers,
+            "answers": [{**one, "hashes": own} for one, own in zip(self.answers, hashes, strict=True)],
+            "seal": seal,
         }
 
     def _heading(self, title: str, line: str) -> None:
@@ -214,17 +219,19 @@ class Session:
         if rules.knobs:
             self._knobs(dict(rules.knobs))
         unit = question.unit if isinstance(question, Ask) else ""
-        typed, hints, wrong, best = list[str](), 0, 0, AnswerVerdict(False, "")
+        typed, hints, seen, wrong, best = list[str](), 0, 0, 0, AnswerVerdict(False, "")
         while True:
             text = self._line(unit, question.id)
             if text in ("?", "hint"):
-                self.say(self._wrapped(self.judge.hint(question, hints)))
-                hints += 1
+                self.say(self._wrapped(self.judge.hint(question, seen)))
+                hints += seen < hints_of(rules)  # one that was shown before is for nothing
+                seen += 1
                 continue
             if text == DONE and rules.knobs:
                 verdict = AnswerVerdict(best.right, solution(rules), counts=False, over=True, share=best.share)
             else:
-                verdict = self.judge.verdict(question, text, wrong)
+                verdict = self.judge.verdict(question, text, wrong, seen)
+                seen += verdict.hinted
                 typed += [text] * verdict.counts
                 wrong += verdict.counts and not verdict.right
             self.say(self._paragraphs(verdict.says))

@@ -6,6 +6,7 @@ import csv
 import json
 import random
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.labs import open_file, read_lab
-from mcusim.labs.collect import collect
+from mcusim.labs.class_page import grades_csv
+from mcusim.labs.collect import CollectedLabs, Grade, collect
 from mcusim.labs.draw import seed_of
 from mcusim.labs.figures import Figures
 from mcusim.labs.handout import handout
@@ -25,7 +27,7 @@ from tests.support.pages.pages import Page, asks_for_nothing
 from tests.support.paths import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "pages" / "how-to" / "add-a-lab.md"
-NAMES = ("<script>alert(1)</script>", "=cmd|' /C calc'!A0", "Zoë", "b")
+NAMES = ("<script>alert(1)</script>", "=cmd|' /C calc'!A0", "Zoë", "+1+cmd|' /C calc'!A0")
 
 
 @pytest.fixture
@@ -88,9 +90,48 @@ def test_a_class_is_graded(own: Path, capsys: pytest.CaptureFixture[str]) -> Non
     )
     rows = list(csv.DictReader(Path("g.csv").read_text(encoding="utf-8").splitlines()))
     assert [float(row["points"]) for row in rows] == [grade["points"] for grade in found["grades"]]
-    assert rows[1]["student"].startswith("'=") and float(rows[0]["ratio"]) <= 1
+    assert rows[1]["student"].startswith("'=") and rows[3]["student"].startswith("'+1") and float(rows[0]["ratio"]) <= 1
+    assert {row["text"] for row in rows} == {"to read"}
     text = Path("c.html").read_text(encoding="utf-8")
     assert asks_for_nothing(Page(text)) and "<script>alert" not in text and "alert(1)" in Page(text).text
+
+
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+1+cmd|' /C calc'!A0", "-2", " =1", "@x", "\uff1d1", "3", "-", "Zo\u00eb; =1"]
+)
+def test_no_cell_is_a_formula(name: str) -> None:
+    """Whatever a spreadsheet takes for a separator; numbers stay numbers."""
+    grade = Grade("x.json", "cache", name, 1, True, 3.0, -1.0, 6.0, ())
+    text = grades_csv(CollectedLabs((grade,), (), (), {}))
+    [row] = csv.DictReader(text.splitlines())
+    assert row["student"] == (f"'{name}" if name.strip()[0] in "=+@\uff1d" else name) and row["points"] == "-1"
+    assert all(cell[0] == cell[-1] == '"' for line in text.splitlines() for cell in line.split(","))
+
+
+def test_a_student_counts_once_and_a_cut_file_is_named(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = next(one for name in map(str, range(99)) if len((one := handed_in(own, name))["answers"][0]["typed"]) > 1)
+    later = datetime.fromisoformat(good["ended"]) + timedelta(minutes=9)
+    again = {**good, "student": f" {good['student']} ", "ended": later.isoformat()}
+    cut, hints, less = (json.loads(json.dumps(good)) for _ in range(3))
+    del cut["answers"][0]["typed"][0], cut["answers"][0]["hashes"][0]
+    hints["answers"][-1]["hints"] += 1
+    del less["answers"][-1]
+    old = {key: value for key, value in good.items() if key != "seal"}
+    old["answers"] = [{key: value for key, value in one.items() if key != "hashes"} for one in good["answers"]]
+    for number, document in enumerate((good, again)):
+        Path(f"{number}.json").write_text(json.dumps(document), encoding="utf-8")
+    assert main(["lab", "collect", "1.json", "0.json", "--lab", str(own), "--json", "g.json"]) == 0
+    assert (
+        f'0.json: "{good["student"]}" has handed in lab cache twice; 1.json, which ended last'
+        in capsys.readouterr().out
+    )
+    found = json.loads(Path("g.json").read_text(encoding="utf-8"))
+    assert [one["file"] for one in found["grades"]] == ["1.json"] and len(found["repeated"]) == 1
+    assert found["grades"][0]["note"] == "" and found["grades"][0]["questions"][-1]["points"] is None
+    for document, where in ((cut, 'at "ratio" or before'), (hints, "at its end"), (less, "at its end"), (old, "")):
+        Path("x.json").write_text(json.dumps(document), encoding="utf-8")
+        [grade] = collect([Path("x.json")], [open_file(str(own))]).grades
+        assert (where in grade.note) if where else "cut out" not in grade.note, grade.note
 
 
 HOSTILE: dict[str, Any] = {

@@ -89,10 +89,10 @@ def test_the_page_judges_as_python_does(browser: Any, own: Path, tmp_path: Path)
                     own_rules = plain_rules(rules)
                     for key in ("right", "named", "solution"):
                         assert found["rules"][key] == own_rules[key], (question.id, key)
-                    expected = [judged(rules, text, tried) for text in texts for tried in tries]
+                    expected = [judged(rules, text, tried, max(0, tried - 1)) for text in texts for tried in tries]
                     for one, verdict in zip(found["verdicts"], expected, strict=True):
-                        plain = [verdict.right, verdict.says, verdict.counts, verdict.over, verdict.mistake]
-                        assert [*one[:4], one[5]] == plain, question.id
+                        plain = [verdict.right, verdict.says, verdict.counts, verdict.over]
+                        assert [*one[:4], *one[5:]] == [*plain, verdict.mistake, verdict.hinted], question.id
                         assert one[4] == pytest.approx(verdict.share)
     dice = random.Random(1)
     numbers = [dice.uniform(-1, 1) * 10 ** dice.uniform(-8, 9) for _ in range(2000)]
@@ -122,7 +122,7 @@ def test_a_student_does_the_lab_in_a_browser(browser: Any, own: Path, tmp_path: 
     lines = {id: iter(texts) for id, texts in answers.items()}
     made, _ = session(lab, lambda id: next(lines.get(id, iter(())), "done"))
     terminal = made.to_json()
-    for name in ("lab", "version", "student", "seed", "finished", "points", "of", "predictions", "answers"):
+    for name in ("lab", "version", "student", "seed", "finished", "points", "of", "predictions", "answers", "seal"):
         assert found[name] == terminal[name], name
 
 

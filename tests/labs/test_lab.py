@@ -132,6 +132,21 @@ def test_what_counts_as_a_try_and_as_at_once() -> None:
     assert "2 of 14 questions: 1 right at once, 1 later" in printed
 
 
+def test_a_hint_is_paid_once() -> None:
+    """That of a wrong answer is not sold again, and when all were shown the last one is repeated for nothing."""
+    lab = read_lab("overlap")
+    question = next(one for one in lab.questions if one.id == "waiting")
+    typed = {"far": ["3"], "ratio": ["2.2"], "cause": ["2"], "one": ["70"], "waiting": ["7", "?", "?", "?", "q"]}
+    right = right_answer(question, Judge(Figures(lab)))
+    typed["waiting"][-1:] = [right, "q"]
+    typed["moved"] = ["q"]
+    made, printed = session(lab, lambda id: typed[id].pop(0))
+    asked = printed.partition("[%] > 7")[2].partition("Right.")[0]
+    first, second = (" ".join(hint.split()) for hint in question.hints)
+    assert " ".join(asked.split()).count(first) == 1 and " ".join(asked.split()).count(second) == 3
+    assert made.answers[-1] == {"id": "waiting", "typed": ["7", right], "right": True, "points": 0.5, "hints": 1}
+
+
 def test_the_table_says_what_a_run_says() -> None:
     figures = Figures(read_lab("overlap"))
     step = figures.lab.runs["single"]

@@ -12,7 +12,8 @@ from mcusim.labs.lab import Arrange, Ask, Choose, Design, Predict, Step, Write
 
 __all__ = ["RULES_IN_PAGE", "answer_file", "axe_findings", "do_step", "plain_rules", "start", "typed_into"]
 
-# what the page judges with: the rules of a question of a student, and verdicts of texts after so many wrong answers
+# what the page judges with: the rules of a question of a student, and verdicts of texts after so many wrong answers, of
+# which one had no hint
 RULES_IN_PAGE = """([id, seed, texts, tries]) => {
   const lab = document.querySelector(".lab").page.lab;
   let draw = 0;
@@ -23,8 +24,8 @@ RULES_IN_PAGE = """([id, seed, texts, tries]) => {
   const step = lab.draws[draw].parts.flatMap((part) => part.steps).find((one) => one.id === id && one.rules);
   const rules = labJudge.drawn(step.rules, labJudge.order(seed, id, (step.listed || []).length));
   const verdicts = texts.flatMap((text) => tries.map((tried) => {
-    const found = labJudge.judged(rules, text, tried);
-    return [found.right, found.says, found.counts, found.over, found.share, found.mistake];
+    const found = labJudge.judged(rules, text, tried, Math.max(0, tried - 1));
+    return [found.right, found.says, found.counts, found.over, found.share, found.mistake, found.hinted];
   }));
   return {rules, verdicts};
 }"""

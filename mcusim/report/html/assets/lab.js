@@ -164,11 +164,11 @@
       const seed = this.state.seed, listed = step.listed || [], places = judge.order(seed, step.id, listed.length);
       const rules = judge.drawn(step.rules, places), texts = places.map((place) => listed[place]);
       const before = this.answered.get(step.id), open = this.state.open && this.state.open.id === step.id ? this.state.open : null;
-      const tries = open || {id: step.id, typed: [], hints: 0, wrong: 0, right: false, share: 1, says: []};
+      const tries = open || {id: step.id, typed: [], hints: 0, seen: 0, wrong: 0, right: false, share: 1, says: []};
       const made = node("section", {class: `question ${step.kind} open`, id: `step-${step.id}`}), says = node("div", {class: "says", role: "status", "aria-live": "polite"});
       const field = fieldOf(step, rules, texts);
       const check = node("button", {}, step.kind === "design" ? "Try" : step.kind === "write" ? "Hand in" : "Check");
-      const hint = node("button", {type: "button", class: "quiet", onclick: () => { say(judge.hint(rules, tries.hints), "hint"); tries.hints++; keep(); }}, "Hint");
+      const hint = node("button", {type: "button", class: "quiet", onclick: () => { say(judge.hint(rules, tries.seen), "hint"); if (tries.seen < judge.hintsOf(rules)) tries.hints++; tries.seen++; keep(); }}, "Hint");
       const done = step.kind === "design" ? node("button", {type: "button", class: "quiet", hidden: true, onclick: () => finish(judge.solution(rules))}, "Take the best so far") : null;
       const say = (text, kind) => { tries.says.push([text, kind]); says.append(said(text, kind)); };
       const keep = () => { this.state.open = tries; this.save(); };
@@ -193,7 +193,8 @@
         event.preventDefault();
         const text = field.value();
         if (!text.trim()) return;
-        const verdict = judge.judged(rules, text, tries.wrong);
+        const verdict = judge.judged(rules, text, tries.wrong, tries.seen);
+        if (verdict.hinted) tries.seen++;
         if (verdict.counts) tries.typed.push(text);
         if (verdict.counts && !verdict.right) tries.wrong++;
         if (verdict.right && (!tries.right || verdict.share > tries.share)) Object.assign(tries, {right: true, share: verdict.share});
@@ -221,8 +222,9 @@
     }
     get answerFile() {
       const {student, seed, started, ended, predictions, answers} = this.state, {lab, version, of} = this.lab;
-      const finished = answers.length === this.lab.questions, plain = answers.map(({says, ...one}) => one);
-      return {lab, version, student, seed, started, ended: ended || now(), finished, points: this.points, of, predictions, answers: plain};
+      const finished = answers.length === this.lab.questions, own = answers.map(({says, ...one}) => one);
+      const [hashes, seal] = judge.chained(`${lab}/${version}/${seed}`, own), plain = own.map((one, i) => ({...one, hashes: hashes[i]}));
+      return {lab, version, student, seed, started, ended: ended || now(), finished, points: this.points, of, predictions, answers: plain, seal};
     }
     handIn() {
       const text = `${JSON.stringify(this.answerFile, null, 1)}\n`, url = URL.createObjectURL(new Blob([text], {type: "application/json"}));

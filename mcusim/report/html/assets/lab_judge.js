@@ -36,6 +36,18 @@ const labJudge = (() => {
     return rules;
   }
 
+  // hashes of an answer file as mcusim/labs/chain.py has them: each try has one of all before it
+  function chained(begin, answers) {
+    const link = (...parts) => hashed(parts.join("\n")).toString(16).padStart(8, "0");
+    let last = link(begin);
+    const hashes = answers.map(({id, typed, hints}) => {
+      const own = typed.map((text) => (last = link(last, id, text)));
+      last = link(last, id, String(hints));
+      return own;
+    });
+    return [hashes, last];
+  }
+
   // numbers as texts: 1,234,567 from 10,000 on, below that four significant digits, halves to the even digit
   function digits(value, places) { // of a positive number, so many digits behind the point
     const scale = 10 ** places, down = Math.floor(value * scale);
@@ -148,7 +160,7 @@ const labJudge = (() => {
   }
 
   const near = (a, b, relative, absolute = 0) => a === b || Math.abs(a - b) <= Math.max(relative * Math.max(Math.abs(a), Math.abs(b)), absolute);
-  const verdict = (right, says, others) => ({right, says, counts: true, over: false, share: 1, mistake: "", ...others});
+  const verdict = (right, says, others) => ({right, says, counts: true, over: false, share: 1, mistake: "", hinted: false, ...others});
   function solution(rules) {
     if (rules.kind === "choose") return `It is ${rules.right}: ${rules.solution}`;
     if (rules.kind === "order") return `It is ${rules.right.join(" ")}: ${rules.right.map((place) => rules.named[place - 1]).join("; ")}. ${rules.solution}`.trim();
@@ -162,9 +174,13 @@ const labJudge = (() => {
   }
   const wrong = (rules, says, tries, mistake = "") =>
     tries >= rules.allowed ? verdict(false, `${says} ${solution(rules)}`, {over: true, mistake}) : verdict(false, says, {mistake});
+  // a wrong answer that nothing else is known of: with the next hint that was not shown yet
+  const hinted = (rules, says, tries, seen) => tries >= rules.allowed || seen >= rules.hints.length
+    ? wrong(rules, says, tries) : verdict(false, `${says} ${rules.hints[seen]}`, {hinted: true});
+  const hintsOf = (rules) => Math.max(1, rules.hints.length);
   const right = (rules) => verdict(true, ["Right.", rules.exactly, rules.why].filter(Boolean).join(" "), {over: true});
 
-  function ofNumber(rules, text, tries) {
+  function ofNumber(rules, text, tries, seen) {
     const given = number(text, rules.unit);
     if (near(given, rules.right, rules.near + ROUNDING, ROUNDING)) return right(rules);
     const close = Math.max(rules.near, 0.002);
@@ -173,9 +189,9 @@ const labJudge = (() => {
       return verdict(false, `${read} Write a decimal number with a point.`, {counts: false});
     }
     for (const [value, says, name] of rules.wrong) if (near(given, value, close)) return wrong(rules, `Not yet. ${says}`, tries, name);
-    let says = diagnosed(given, rules.right, rules.unit, close);
-    says ||= `Not yet: ${shown(given)} is ${given < rules.right ? "too low" : "too high"}. ${hint(rules, tries)}`;
-    return wrong(rules, says, tries);
+    const known = diagnosed(given, rules.right, rules.unit, close);
+    if (known) return wrong(rules, known, tries);
+    return hinted(rules, `Not yet: ${shown(given)} is ${given < rules.right ? "too low" : "too high"}.`, tries, seen);
   }
   function diagnosed(given, value, unit, close) {
     if (near(given, -value, close)) return "Not yet: the number is right, its sign is not.";
@@ -196,7 +212,7 @@ const labJudge = (() => {
     const [, says, name] = rules.wrong.find((one) => one[0] === place);
     return wrong(rules, `No. ${says}`, tries, name);
   }
-  function ofOrder(rules, text, tries) {
+  function ofOrder(rules, text, tries, seen) {
     const places = text.split(/[\s,;<>]+/).filter(Boolean).map((word) => placeOf(word, rules.count));
     if ([...places].sort((a, b) => a - b).join() !== [...Array(rules.count).keys()].map((i) => i + 1).join()) {
       throw new Unreadable(`type each number from 1 to ${rules.count} once, in order: ${[..."312".slice(0, rules.count)].join(" ")}`);
@@ -204,7 +220,7 @@ const labJudge = (() => {
     if (places.join() === rules.right.join()) return right(rules);
     if ([...places].reverse().join() === rules.right.join()) return wrong(rules, "Not yet: that is the other way round.", tries, "the other way round");
     const misplaced = places.findIndex((place, i) => place !== rules.right[i]) + 1;
-    return wrong(rules, `Not yet: from place ${misplaced} on it is another. ${hint(rules, tries)}`, tries);
+    return hinted(rules, `Not yet: from place ${misplaced} on it is another.`, tries, seen);
   }
   function ofText(rules, text) {
     if (text.split(/\s+/).filter(Boolean).length < rules.count) throw new Unreadable(`write at least ${rules.count} words`);
@@ -232,16 +248,16 @@ const labJudge = (() => {
     return verdict(true, `${good}: ${percent} % of the best that is known. Try to improve it, or take it as it is.`, {share});
   }
   const JUDGES = {ask: ofNumber, choose: ofChoice, order: ofOrder, write: ofText, design: ofDesign};
-  function judged(rules, text, tries) {
+  function judged(rules, text, tries, seen = tries) { // hints that were shown
     try {
-      return JUDGES[rules.kind](rules, text.trim(), tries);
+      return JUDGES[rules.kind](rules, text.trim(), tries, seen);
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error;
       return verdict(false, `${error.message}.`, {counts: false});
     }
   }
   function worth(rules, best, mistakes, asked) {
-    const hints = Math.min(asked, Math.max(1, rules.hints.length));
+    const hints = Math.min(asked, hintsOf(rules));
     return best.right ? Math.round(100 * rules.points * best.share * Math.max(0, 1 - COST * (mistakes + hints))) / 100 : 0;
   }
   function predicted(step, text) {
@@ -249,5 +265,5 @@ const labJudge = (() => {
     if (value < step.low || value > step.high) throw new Unreadable(`${shown(value)} ${step.unit} cannot be: guess from ${step.lowest} to ${step.highest}`);
     return value;
   }
-  return {hashed, seedOf, chosen, order, drawn, shown, number, judged, worth, hint, solution, predicted, knobValues, Unreadable, DONE};
+  return {hashed, chained, seedOf, chosen, order, drawn, shown, number, judged, worth, hint, hintsOf, solution, predicted, knobValues, Unreadable, DONE};
 })();
