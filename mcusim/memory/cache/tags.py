@@ -81,17 +81,23 @@ def empty(s: State, record: int) -> None:
 @inlined
 def write_back(s: State, c: int, record: int, start: int) -> int:
     """Write the dirty line in ``record`` to its memory from ``start``; returns the ticks that takes."""
-    bytes_ = s[c + L.C_LINE]
-    address = s[record + L.TAG] * bytes_
     if s[L.FILM]:
         film.note(s, film.WRITE_BACK, record, s[record + L.TAG], 0)
+    s[record + L.DIRTY] = 0
+    return written(s, c, s[record + L.TAG], start)
+
+
+@inlined
+def written(s: State, c: int, tag: int, start: int) -> int:
+    """Line number ``tag`` of cache ``c`` goes to its memory from ``start``; returns the ticks that takes."""
+    bytes_ = s[c + L.C_LINE]
+    address = tag * bytes_
     q = range_lookup.find(s, address)
     r = s[q + L.BLOCK]
     _, ticks = devices.line(s, r, address, bytes_, 1, max(start, s[r + L.BUSY]))
     s[r + L.WRITES] += 1
     s[r + L.WRITE_BYTES] += bytes_
     s[L.WRITEBACKS] += 1
-    s[record + L.DIRTY] = 0
     return ticks
 
 
@@ -105,15 +111,17 @@ def fill(s: State, q: int, address: int, n: int, write: int, gap: int) -> int:
     s[L.MISSES] += 1
     s[L.HITS] += n - 1
     record = victim(s, c, tag)
-    dirty = s[record + L.TAG] >= 0 and s[record + L.DIRTY] == 1
+    displaced = s[record + L.TAG] if s[record + L.DIRTY] == 1 else -1
+    put(s, c, record, tag, 1 if write else 0)  # a film shows the miss before the rows that it opens
     now = s[L.NOW]
     start = max(now, s[r + L.BUSY])
     first, last = devices.line(s, r, tag * bytes_, bytes_, 0, start)
     s[r + L.READS] += 1
     s[r + L.READ_BYTES] += bytes_
-    if dirty:
-        write_back(s, c, record, start + last)
-    put(s, c, record, tag, 1 if write else 0)
+    if displaced >= 0:
+        if s[L.FILM]:
+            film.note(s, film.WRITE_BACK, -1, displaced, 0)
+        written(s, c, displaced, start + last)
     wait = start - now
     if write:
         return max(0, wait - last)

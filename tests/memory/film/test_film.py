@@ -138,8 +138,20 @@ def test_what_is_stale_is_seen(browser: Any, tmp_path: Path) -> None:
     for program, wrong in ((good, False), (bad, True)):
         found = replay(program, fidelity="emulate", kernels="cmsis", model="figure-1", film="0 ms to 1 ms")
         assert gone and found.film is not None
+        read = np.flatnonzero(found.film.columns["kind"] == record.BEAT_READ) + 1
+        marked = states(found.film, browser, tmp_path, [*read[:: max(1, len(read) // 40)].tolist(), len(read)])
+        assert any(state["behind"] for state in marked) is wrong, "the lines that the DMA read behind"
         [state] = states(found.film, browser, tmp_path, [len(found.film.columns["tick"])])
         assert (state["counts"]["stale reads"] > 0) is wrong
+
+
+@pytest.mark.parametrize("fidelity", ["replay", "emulate"])
+def test_a_miss_comes_before_the_rows_that_it_opens(fidelity: str) -> None:
+    """And a write-back before its own: everything that reaches this SDRAM is a line."""
+    kinds = filmed(fidelity, "external", film="0 ms to 2 ms")[1].columns["kind"].tolist()
+    rows = [place for place, kind in enumerate(kinds) if kind == record.ROW]
+    causes = {record.FILL, record.WRITE_BACK, record.ROW, record.REFRESH}
+    assert len(rows) > 50 and all(kinds[place - 1] in causes for place in rows)
 
 
 def test_a_window_is_what_was_asked_for() -> None:

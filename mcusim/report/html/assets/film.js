@@ -167,14 +167,14 @@
       cells.forEach((cell, n) => {
         const line = cache.first + n, tag = state.tags[line];
         if (tag < 0) { cell.className = "empty"; cell.title = ""; return; }
-        const old = state.stale.get(line), used = state.used[line];
+        const old = state.stale.get(line), read = state.behind.get(line), used = state.used[line];
         const marks = [`kind-${this.kindOf(tag * cache.line)}`];
         if (state.dirty[line]) marks.push("is-dirty");
-        if (old) marks.push("is-stale");
+        if (old || read) marks.push("is-stale");
         if (used >= 0 && touched - used <= recent) marks.push("is-just-used");
         cell.className = marks.join(" ");
         const age = used < 0 ? "not used in the film" : `last used ${whole((touched - used) / this.film.ticks)} cycles ago`;
-        cell.title = `${this.lineName(line)}: tag ${hex(tag)}, ${this.named(tag * cache.line)}, ${state.dirty[line] ? "dirty" : "clean"}, ${age}${old ? `, ${old.size} B stale` : ""}`;
+        cell.title = `${this.lineName(line)}: tag ${hex(tag)}, ${this.named(tag * cache.line)}, ${state.dirty[line] ? "dirty" : "clean"}, ${age}${old ? `, ${old.size} B stale` : ""}${read ? `, ${read.size} B read by DMA from memory, which is older` : ""}`;
       });
     }
 

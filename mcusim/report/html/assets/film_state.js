@@ -44,6 +44,7 @@ const Film = (() => {
       this.dirty = new Uint8Array(this.lines);
       this.used = new Float64Array(this.lines).fill(-1); // tick of the last use, -1: before the film
       this.stale = new Map(); // of a line: the bytes that are newer in memory
+      this.behind = new Map(); // of a dirty line: the bytes that a DMA read from memory, where they are older
       this.where = this.caches.map(() => new Map()); // line number -> cache line
       this.caches.forEach((cache, n) => {
         cache.tags.forEach((tag, i) => {
@@ -66,6 +67,7 @@ const Film = (() => {
       this.dirty[line] = 0;
       this.used[line] = -1;
       this.stale.delete(line);
+      this.behind.delete(line);
     }
 
     // the lines of the data cache that hold some of these bytes, with the offsets in each
@@ -122,6 +124,8 @@ const Film = (() => {
         } else if (this.dirty[line]) {
           this.counts["stale reads"]++;
           this.flags[i] |= STALE;
+          if (!this.behind.has(line)) this.behind.set(line, new Set());
+          for (let byte = from; byte < to; byte++) this.behind.get(line).add(byte);
         }
       }
     }
@@ -142,7 +146,7 @@ const Film = (() => {
         }
         case DIRTY: this.dirty[a[i]] = 1; break;
         case WRITE_BACK:
-          if (a[i] !== NONE) this.dirty[a[i]] = 0;
+          if (a[i] !== NONE) { this.dirty[a[i]] = 0; this.behind.delete(a[i]); }
           this.counts["written back"]++;
           this.flags[i] |= BACK;
           break;
@@ -180,6 +184,7 @@ const Film = (() => {
       return {
         at: this.at, tags: [...this.tags], dirty: [...this.dirty], rows: this.rows, counts: {...this.counts},
         stale: Object.fromEntries([...this.stale].map(([line, bytes]) => [line, [...bytes].sort((x, y) => x - y)])),
+        behind: Object.fromEntries([...this.behind].map(([line, bytes]) => [line, [...bytes].sort((x, y) => x - y)])),
       };
     }
   }
