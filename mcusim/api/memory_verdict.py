@@ -12,7 +12,7 @@ from mcusim.plan import plan_options
 from mcusim.plan.allocators import allocate
 from mcusim.plan.arena import PLACING, scratch_blocks, stored_offsets
 from mcusim.plan.placement import MemoryNeeds, memory_needs
-from mcusim.plan.pools import largest_region
+from mcusim.plan.pools import largest_region, room_for
 from mcusim.plan.verdict import ARENA, MemoryVerdict, arena_parts
 from mcusim.request.kernels import Kernels, require_callable, resolve
 from mcusim.results.flash import flash_use
@@ -44,10 +44,12 @@ def with_verdict(plan: MemoryPlan, kernels: str | None = None, seconds: float = 
     counted = allocate(blocks, plan.allocator, plan.placed.align, min(seconds, PLACING), stored)
     runtime, state = (0, 0) if need is None else (need.runtime, need.state)
     parts = arena_parts(plan.placed.bytes, counted.bytes, runtime, state)
-    verdict = MemoryVerdict(ARENA, plan.room.name, sum(parts.values()), plan.room.size, parts)
+    needed = sum(parts.values())
+    room = room_for(plan.machine, needed)
+    verdict = MemoryVerdict(ARENA, room.name, needed, room.size, parts)
     if verdict.fits and need is not None:
         verdict = _in_flash(graph, plan.machine, chosen, need, caller) or verdict
-    return replace(plan, kernels=chosen.name, counted=counted, verdict=verdict)
+    return replace(plan, room=room, kernels=chosen.name, counted=counted, verdict=verdict)
 
 
 def _needs(graph: Graph, kernels: Kernels, runtime: Runtime) -> MemoryNeeds | None:

@@ -23,7 +23,7 @@ from mcusim.plan.liveness.timeline import Resident, Timeline
 from mcusim.plan.options import IM2COL
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.placement import memory_needs
-from mcusim.plan.pools import sram_pool
+from mcusim.plan.pools import room_for, sram_pool
 from mcusim.plan.static_array import FIRST_FIT, ArrayBlock, array_blocks, first_fit, static_array
 from mcusim.plan.verdict import ARRAY, MemoryVerdict, arena_parts
 from mcusim.request.kernels import require_callable, resolve
@@ -96,7 +96,7 @@ def _placed(
 
 def _verdict(plan: MemoryPlan, graph: Graph, runtime: Runtime, machine: Machine) -> MemoryVerdict:
     """As a run of ``graph``, in the order of ``plan``, would have it; operators without a kernel need no scratch."""
-    room, array = sram_pool(machine), plan.array
+    array = plan.array
     assert array is not None  # the caller has planned it
     state, needed = sum(tensor.bytes for tensor in graph.tensors if tensor.variable), array.total
     kernels = resolve(None, "plan", runtime).planned()
@@ -105,6 +105,7 @@ def _verdict(plan: MemoryPlan, graph: Graph, runtime: Runtime, machine: Machine)
         need = memory_needs(graph, costs_of(kernels, runtime), options)
         state, needed = need.state, max(needed, need.together.bytes)
     parts = arena_parts(array.arena, needed, 0, state)
+    room = room_for(machine, sum(parts.values()))
     verdict = MemoryVerdict(ARRAY, room.name, sum(parts.values()), room.size, parts)
     over = flash_use(graph, machine, kernels, runtime=runtime).over
     return verdict if over is None or not verdict.fits else MemoryVerdict.of(over)

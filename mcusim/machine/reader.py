@@ -11,6 +11,7 @@ from mcusim.errors import MachineError, UnitError
 from mcusim.machine.description import Figure
 from mcusim.machine.document import Branch, Leaf, Node, join, problem
 from mcusim.machine.field_types import Default, Each, Field, RejectedError, Scope, Spec, Table, shown
+from mcusim.units import Duration
 
 __all__ = ["Reader", "nearest", "no_more"]
 
@@ -148,10 +149,11 @@ class Reader:
         if value is MISSING or not default.why:  # of a key that is optional there is nothing to say
             return value
         if field.is_figure:
-            text = default.text(value) if default.text else shown(value, field)
             basis, source = default.basis, f"default: {default.why}"
             like = self.figures.get(join(path.rpartition(".")[0], default.like)) or self.figures.get(default.like)
             if like:
                 basis, source = like.basis, f"{like.source.partition(' (default: ')[0]} (default: {default.why})"
+            same = like if isinstance(value, Duration) else None  # the other key's length, in its own unit
+            text = default.text(value) if default.text else same.text if same else shown(value, field)
             self.figures[path] = Figure(path, text, basis, source, self.root.file, 0)
         return value

@@ -20,9 +20,9 @@ from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime, runtime_names
 from mcusim.units import parse_size, quoted
 
 __all__ = [
-    "ALLOCATOR", "ALLOCATORS", "CHANNEL_TILES", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS", "PATCHES",
-    "PATCH_SPLIT", "RUNTIME", "SRAM_BUDGET", "WEIGHTS", "WITHOUT", "Cell", "Option", "OptionValues", "PatchKeywords",
-    "PlanKeywords", "PlanOptions",
+    "ALLOCATOR", "ALLOCATORS", "ARENA", "CHANNEL_TILES", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS",
+    "PATCHES", "PATCH_SPLIT", "RUNTIME", "SRAM_BUDGET", "WEIGHTS", "WITHOUT", "Cell", "Option",
+    "OptionValues", "PatchKeywords", "PlanKeywords", "PlanOptions",
     "choice", "counts", "flag", "names", "region", "runtime_of", "size",
     "some_by_operator", "whole", "without_effect",
 ]  # fmt: skip
@@ -248,6 +248,7 @@ def _allocator(given: object) -> str | None:
 
 
 SRAM_BUDGET = size("sram_budget", help='Limit on-chip RAM ({takers}): "256 KiB".')
+ARENA = region("arena", help="The region that holds all data of the network ({takers}). Default: where it fits.")
 WEIGHTS = region("weights", help="The region weights are read from (sdram, qspi).")
 ORDER = choice(
     "order", ORDERS, "default", help="The operators: default, as stored; optimal: in the order of least peak."

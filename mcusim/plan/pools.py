@@ -14,7 +14,10 @@ from mcusim.machine.description import Machine, Region
 from mcusim.plan.allocators.greedy import align_up
 from mcusim.program.program import Span
 
-__all__ = ["Layout", "Pool", "largest_region", "region_pool", "span_at", "split_by_region", "sram_pool"]
+__all__ = [
+    "Layout", "Pool", "data_pools", "largest_region", "pool_with", "region_pool", "room_for", "span_at",
+    "split_by_region", "sram_pool",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,34 +32,78 @@ class Pool:
     def end(self) -> int:
         return self.base + self.size
 
+    def cut(self, budget: int | None) -> Pool:
+        """At most ``budget`` bytes of it, from its base up."""
+        return self if budget is None else Pool(self.name, self.base, min(self.size, budget))
 
-def sram_pool(machine: Machine, budget: int | None = None) -> Pool:
-    """The largest run of contiguous on-chip data memory, cut to ``budget`` bytes.
 
-    Data memory is every writable ``sram`` region and every ``tcm`` region the DMA reaches: that keeps out ITCM (not on
-    the matrix) and the F4's CCM (data side only), as the TinyOps firmware did. Regions are joined at their base
-    addresses; aliases are not used. Code and stack are not planned and nothing is reserved for them: code runs from
-    flash, and the published figures count neither.
+def data_pools(machine: Machine) -> list[Pool]:
+    """On-chip data memories, each a run of contiguous regions: first the largest that the DMA reaches, then the others,
+    the largest first.
+
+    Every writable ``sram`` and ``tcm`` region is in one. A tightly coupled memory that the DMA does not reach (ITCM,
+    the F4's CCM, the H7's DTCM) is a run apart from those that it does; aliases are not used. Code and stack are not
+    planned and nothing is reserved for them: code runs from flash, and the published figures count neither.
+    """
+    reached, apart = (
+        [_joined(run) for run in _runs([r for r in _data_regions(machine) if _reached(r) is by_dma])]
+        for by_dma in (True, False)
+    )
+    first = sorted(reached, key=lambda pool: -pool.size)[:1]
+    return first + sorted((pool for pool in (*reached, *apart) if pool not in first), key=lambda pool: -pool.size)
+
+
+def sram_pool(machine: Machine, budget: int | None = None, dma: bool = False) -> Pool:
+    """The first of :func:`data_pools`, cut to ``budget`` bytes; with ``dma`` it is one that the DMA reaches.
 
     Raises UsageError when there is no such memory or ``budget`` is larger than the pool.
     """
-    runs: list[list[Region]] = []
-    for region in sorted(machine.memory.values(), key=lambda r: r.base):
-        if not region.writable or region.kind not in ("sram", "tcm") or (region.kind == "tcm" and not region.dma):
-            continue
-        if runs and runs[-1][-1].end == region.base:
-            runs[-1].append(region)
-        else:
-            runs.append([region])
-    if not runs:
-        raise UsageError(f"machine {machine.name} has no on-chip SRAM for data")
-    run = max(runs, key=lambda r: r[-1].end - r[0].base)
-    pool = Pool("+".join(r.name for r in run), run[0].base, run[-1].end - run[0].base)
+    pools = data_pools(machine)
+    if not pools or (dma and not all(_reached(machine.memory[name]) for name in pools[0].name.split("+"))):
+        which = "that a DMA reaches" if pools else "for data"
+        raise UsageError(f"machine {machine.name} has no on-chip SRAM {which}")
+    pool = pools[0]
     if budget is None:
         return pool
     if budget > pool.size:
         raise UsageError(f"an SRAM budget of {budget:,} B is more than {pool.name} of {machine.name}: {pool.size:,} B")
-    return Pool(pool.name, pool.base, budget)
+    return pool.cut(budget)
+
+
+def room_for(machine: Machine, needed: int) -> Pool:
+    """The first of :func:`data_pools` that has ``needed`` bytes, else the first. Raises UsageError without any."""
+    return next((pool for pool in data_pools(machine) if pool.size >= needed), None) or sram_pool(machine)
+
+
+def pool_with(machine: Machine, region: str) -> Pool:
+    """The one of :func:`data_pools` that ``region`` belongs to, else the region alone."""
+    found = (pool for pool in data_pools(machine) if region in pool.name.split("+"))
+    return next(found, None) or region_pool(machine, region)
+
+
+def _data_regions(machine: Machine) -> list[Region]:
+    found = [one for one in machine.memory.values() if one.writable and one.kind in ("sram", "tcm")]
+    return sorted(found, key=lambda one: one.base)
+
+
+def _reached(region: Region) -> bool:
+    """Whether the DMA reaches it; on the bus matrix it does, whatever a file says of single streams."""
+    return region.kind == "sram" or region.dma
+
+
+def _runs(regions: Iterable[Region]) -> list[list[Region]]:
+    """Contiguous ones together; they come by their addresses."""
+    runs: list[list[Region]] = []
+    for region in regions:
+        if runs and runs[-1][-1].end == region.base:
+            runs[-1].append(region)
+        else:
+            runs.append([region])
+    return runs
+
+
+def _joined(run: list[Region]) -> Pool:
+    return Pool("+".join(one.name for one in run), run[0].base, run[-1].end - run[0].base)
 
 
 def largest_region(machine: Machine, kind: str) -> Region | None:

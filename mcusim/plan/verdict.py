@@ -8,7 +8,7 @@ from typing import Any
 
 from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
-from mcusim.plan.pools import Pool, region_pool, sram_pool
+from mcusim.plan.pools import pool_with, region_pool, sram_pool
 from mcusim.program.program import Header
 from mcusim.runtime.runtime import recorded_runtime
 
@@ -79,16 +79,14 @@ def program_verdict(header: Header, machine: Machine) -> MemoryVerdict | None:
     arena = next((b.span for b in header.buffers if b.kind == "activation"), None)
     if arena is None or arena.region not in machine.memory:
         return None
-    memory = header.memory
+    memory, budget = header.memory, header.options.get("sram_budget")
     if memory.overlay:
-        pool = _on_chip(machine, header.options.get("sram_budget"))
+        pool = sram_pool(machine).cut(budget)
         used = sum(size for name, size in header.peak_bytes.items() if name in pool.name.split("+"))
         parts = {"overlay": memory.overlay, "scratch": used - memory.overlay}
         return MemoryVerdict("the set of overlay buffers", pool.name, used, pool.size, parts)
-    if machine.memory[arena.region].kind in ("tcm", "sram"):
-        pool = _on_chip(machine, header.options.get("sram_budget"))
-    else:
-        pool = region_pool(machine, arena.region)
+    alone = header.options.get("arena") is not None or machine.memory[arena.region].kind == "sdram"
+    pool = (region_pool if alone else pool_with)(machine, arena.region).cut(budget)
     planned = memory.arena - memory.runtime - memory.state
     parts = arena_parts(memory.activations, planned, memory.runtime, memory.state)
     return MemoryVerdict(arena_name(header.options), pool.name, sum(parts.values()), pool.size, parts)
@@ -97,9 +95,3 @@ def program_verdict(header: Header, machine: Machine) -> MemoryVerdict | None:
 def arena_name(options: Mapping[str, object]) -> str:
     """What data in RAM are called under the runtime of a header's ``options``."""
     return ARENA if recorded_runtime(options).array is None else ARRAY
-
-
-def _on_chip(machine: Machine, budget: int | None) -> Pool:
-    """The pool that data in on-chip RAM go into; the program may have been planned for more than there is here."""
-    pool = sram_pool(machine)
-    return Pool(pool.name, pool.base, min(pool.size, budget or pool.size))

@@ -110,7 +110,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
         raise UsageError("--variant 2023 has two buffers for tiles; --buffering single is for variant 2022")
     need, layout = memory_needs(graph, kernels, options, longer=int(options[VARIANT] == "2023")), Layout(machine)
     home, dma = sdram(machine, "tinyops"), controller(machine)
-    weights, pool = options[WEIGHTS] or home, sram_pool(machine, options[SRAM_BUDGET])
+    weights, pool = options[WEIGHTS] or home, sram_pool(machine, options[SRAM_BUDGET], dma=True)
     _check_reach(machine, home, weights)
     stays = choose_on_chip(need, within(pool, options[ON_CHIP] or 0))
     found = _copies(graph, need, options, stays.tensors)
