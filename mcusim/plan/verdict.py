@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
-from mcusim.plan.pools import pool_with, region_pool, sram_pool
+from mcusim.plan.pools import Pool, data_pools, pool_with, region_pool, sram_pool
 from mcusim.program.program import Header
 from mcusim.runtime.runtime import recorded_runtime
 
-__all__ = ["ARENA", "ARRAY", "MemoryVerdict", "arena_parts", "program_verdict"]
+__all__ = ["ARENA", "ARRAY", "MemoryVerdict", "UnusedMemory", "arena_parts", "program_verdict", "unused_memory"]
 
 ARENA, ARRAY = "the tensor arena", "the static array"
 
@@ -58,10 +58,47 @@ class MemoryVerdict:
             return f"{self.what} fits {self.region}: {self.needed:,} of {self.available:,} B ({listed})"
         return str(self.reason) if listed in self.what else f"{self.reason}: {listed}"
 
-    def to_json(self) -> dict[str, Any]:
-        """``fits what region needed available over`` and ``parts``, bytes by name."""
+    def to_json(self, machine: Machine) -> dict[str, Any]:
+        """``fits what region needed available over``, ``parts``, bytes by name, and ``unused[]{region bytes why}``:
+        what of ``machine`` does not count."""
         named = {name: getattr(self, name) for name in ("fits", "what", "region", "needed", "available", "over")}
-        return {**named, "parts": dict(self.parts)}
+        return {**named, "parts": dict(self.parts), "unused": [asdict(one) for one in unused_memory(self, machine)]}
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedMemory:
+    """On-chip data memory that a verdict leaves out: ``region`` (joined by ``+``), ``bytes`` and ``why``."""
+
+    region: str
+    bytes: int
+    why: str
+
+
+def unused_memory(counted: MemoryVerdict, machine: Machine) -> tuple[UnusedMemory, ...]:
+    """The on-chip data memory of ``machine`` that is not among what ``counted`` has available; none where that is no
+    on-chip memory."""
+    own = {name for name in counted.region.split("+") if name in machine.memory}
+    if not own or any(machine.memory[name].kind not in ("sram", "tcm") for name in own):
+        return ()
+    found = []
+    for pool in data_pools(machine):
+        names = pool.name.split("+")
+        if not own & {*names}:
+            found.append(UnusedMemory(pool.name, pool.size, _why(counted, pool, machine)))
+            continue
+        beside = [name for name in names if name not in own]
+        size = sum(machine.memory[name].size for name in beside)
+        found += [UnusedMemory("+".join(beside), size, f"{counted.region} alone was asked for")] if beside else []
+        kept = pool.size - size - counted.available
+        found += [UnusedMemory(counted.region, kept, "beyond the SRAM budget")] if kept > 0 else []
+    return tuple(found)
+
+
+def _why(counted: MemoryVerdict, pool: Pool, machine: Machine) -> str:
+    reached = all(machine.memory[name].dma for name in pool.name.split("+"))
+    if "overlay" in counted.parts and not reached:
+        return "no DMA reaches it"
+    return f"not next to {counted.region}, and data are in one piece"
 
 
 def arena_parts(activations: int, planned: int, runtime: int, state: int) -> dict[str, int]:

@@ -290,7 +290,7 @@ def to_json(result: Result) -> dict[str, Any]:
 
 
 def _planned(result: Result) -> dict[str, Any]:
-    verdict = None if result.verdict is None else result.verdict.to_json()
+    verdict = None if result.verdict is None else result.verdict.to_json(result.machine)
     return {"variant": result.variant, **result.planning, "verdict": verdict}
 
 

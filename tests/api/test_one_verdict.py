@@ -34,7 +34,7 @@ def verdicts(model: str, board: str, kernels: str | None = None, **options: Any)
     ran = simulate(model, machine, kernels=kernels, **options).verdict
     planned = memory(model, machine=machine, kernels=kernels, **options).verdict
     assert ran is not None and planned is not None
-    return [ran.to_json(), planned.to_json()]
+    return [ran.to_json(machine), planned.to_json(machine)]
 
 
 def test_random_options_give_the_same_verdict() -> None:

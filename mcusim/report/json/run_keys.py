@@ -123,6 +123,9 @@ _HEAD = {
     "verdict.needed": ("integer", "bytes: the sum of the parts"),
     "verdict.available": ("integer", "bytes that there are"),
     "verdict.over": ("integer", "bytes too many; 0 when it fits"),
+    "verdict.unused[].region": ("text", "on-chip data memory that does not count, regions joined by `+`"),
+    "verdict.unused[].bytes": ("integer", "its size"),
+    "verdict.unused[].why": ("text", "why it does not count"),
     "verdict.parts.<name>": (
         "integer",
         "of an arena `activations`, `scratch` (what it adds), `state`, `runtime`; else `overlay` ...",

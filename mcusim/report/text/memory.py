@@ -9,6 +9,7 @@ from mcusim.plan.allocators import OFFLINE
 from mcusim.plan.patch_figures import PatchFigures
 from mcusim.plan.static_array import StaticArray
 from mcusim.report.text.changes import change_lines
+from mcusim.report.text.verdict import counted_lines
 from mcusim.results.memory_plan import MemoryPlan, Planned
 from mcusim.text import columns, kib, suited, wrapped
 
@@ -200,7 +201,7 @@ def _verdict(plan: MemoryPlan) -> list[str]:
         return []
     who = f"runtime {plan.runtime}" if plan.array else f"kernels {plan.kernels}, {plan.allocator} allocator"
     lines = [f"on {plan.machine.name}, {who}"]
-    return [*lines, *change_lines(plan.machine), *wrapped(str(plan.verdict)), ""]
+    return [*lines, *change_lines(plan.machine), *counted_lines(plan.verdict, plan.machine), ""]
 
 
 def _stored(plan: MemoryPlan, written: bool) -> list[str]:

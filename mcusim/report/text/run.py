@@ -14,7 +14,7 @@ from mcusim.report.text.advice import advice_lines, shown
 from mcusim.report.text.changes import change_lines
 from mcusim.report.text.flash import flash_lines
 from mcusim.report.text.interval import interval_lines, percentage
-from mcusim.report.text.verdict import verdict_text
+from mcusim.report.text.verdict import counted_lines, verdict_text
 from mcusim.results.cautions import cautions
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.measurement.measured import Measured, output_text
@@ -45,7 +45,8 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     lines += [*change_lines(result.machine), ""]
     if result.run is None:
         flash = ["", "Flash", *flash_lines(result.flash)] if result.flash else []
-        reason = wrapped(str(result.verdict or result.negative or result.unusable))
+        counted = result.verdict
+        reason = counted_lines(counted, result.machine) if counted else wrapped(str(result.negative or result.unusable))
         return "\n".join([*lines, *reason, *flash, *advice_lines(result.advice)])
     lines += _summary(result, result.run)
     lines += [] if result.run.header.recorded else ["", "Peak memory", *_memory(result, result.run)]
@@ -152,7 +153,7 @@ def _memory(result: Result, run: Run) -> list[str]:
     memory = run.header.memory
     parts = ["activations", "scratch", "overlay", "runtime", "weights", *["state"] * bool(memory.state)]
     text = ", ".join(f"{part} {size(getattr(memory, part))}" for part in parts)
-    counted = [] if result.verdict is None else wrapped(str(result.verdict))
+    counted = [] if result.verdict is None else counted_lines(result.verdict, result.machine)
     return [*_with_remark(rows), *wrapped(f"in parts: {text}"), *counted, *_arena(result, memory.arena)]
 
 

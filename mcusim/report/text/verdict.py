@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcusim.plan.verdict import unused_memory
 from mcusim.report.text.advice import limit_name
 from mcusim.report.text.interval import ends_text
 from mcusim.results.result import Result
-from mcusim.text import quantity, size, suited
+from mcusim.text import quantity, size, suited, wrapped
 
 if TYPE_CHECKING:
+    from mcusim.machine.description import Machine
     from mcusim.plan.verdict import MemoryVerdict
 
-__all__ = ["negative_text", "timed", "verdict_text"]
+__all__ = ["counted_lines", "negative_text", "timed", "verdict_text"]
 
 _NAMES = {"sdram": "SDRAM", "flash": "flash", "qspi": "QSPI flash"}  # of kinds of memory; the others are SRAM
 
@@ -28,6 +30,15 @@ def verdict_text(result: Result) -> str:
     room = [] if counted is None else [_room(counted, result)]
     energy = [] if result.energy is None else [quantity(result.value("energy_mj"), "mJ")]
     return f"{head}: {', '.join([*room, timed(result), *energy])}"
+
+
+def counted_lines(counted: MemoryVerdict, machine: Machine) -> list[str]:
+    """What was counted, and what on-chip memory is left out, and why."""
+    by_reason: dict[str, list[str]] = {}
+    for one in unused_memory(counted, machine):
+        by_reason.setdefault(one.why, []).append(f"{one.region} {size(one.bytes)}")
+    unused = [f"left out: {', '.join(regions)} ({why})" for why, regions in by_reason.items()]
+    return [line for text in (str(counted), *unused) for line in wrapped(text)]
 
 
 def timed(result: Result) -> str:

@@ -102,7 +102,8 @@ def test_the_users_other_options_are_kept(tmp_path: Path, capsys: Capsys) -> Non
 
 def test_a_machine_file_of_ones_own_with_a_blank_in_its_name(tmp_path: Path, capsys: Capsys) -> None:
     own = tmp_path / "my board.toml"
-    own.write_text(f'extends = "{F746}"\n[memory.sram1]\nsize = "4 KiB"\n[memory.sram2]\nsize = "4 KiB"\n')
+    smaller = "".join(f'[memory.{name}]\nsize = "4 KiB"\n' for name in ("sram1", "sram2"))
+    own.write_text(f'extends = "{F746}"\n[memory]\nitcm = false\n{smaller}')
     answer = asked(["run", "figure-1", "-m", str(own), "--set", "memory.dtcm.size=4 KiB"], tmp_path, capsys)
     assert answer.status == 1 and any(str(own) in shlex.split(command) for command in answer.commands)
     follow(answer, 0, tmp_path, capsys)

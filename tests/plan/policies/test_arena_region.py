@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,10 @@ from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.machine import load_machine, machine_names
 from mcusim.plan.pools import data_pools, sram_pool
+from mcusim.plan.verdict import unused_memory
+from mcusim.report.text.run import run_table
+from mcusim.results import to_json
+from mcusim.text import size
 
 F469, F746, H743 = "stm32f469i-disco", "stm32f746g-disco", "nucleo-h743zi"
 SMALL = """
@@ -52,8 +57,7 @@ def test_the_arena_is_where_it_was_asked_for_and_computes_the_same(board: str, r
     usual, asked = (simulate("figure-1", board, fidelity="emulate", **options) for options in ({}, {"arena": region}))  # type: ignore[arg-type]
     assert usual.run is not None and asked.run is not None and asked.verdict is not None
     assert {one.span.region for one in asked.run.header.buffers if one.kind == "activation"} == {region}
-    size = load_machine(board).memory[region].size
-    assert (asked.verdict.region, asked.verdict.available) == (region, size)
+    assert (asked.verdict.region, asked.verdict.available) == (region, load_machine(board).memory[region].size)
     for one, other in zip(usual.outputs, asked.outputs, strict=True):
         assert np.array_equal(one.values, other.values)
     assert (asked.run.cycles < usual.run.cycles) is (region == "dtcm") or region in ("ccm", "itcm")
@@ -72,6 +76,34 @@ def test_a_model_that_fits_the_second_memory_alone_fits(small: str, capsys: pyte
     assert capsys.readouterr().out.startswith("fits: 23.3 KiB of 128 KiB ")
     assert main(["run", "mcunet-vww0", "--machine", small]) == 1
     assert "does not fit axisram" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("board", machine_names())
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"sram_budget": "40 KiB"},
+        {"policy": "tinyops", "sram_budget": "40 KiB"},
+        {"arena": "sram1"},
+        {"arena": "dtcm"},
+    ],
+    ids=str,
+)
+def test_what_counts_and_what_is_left_out_are_all_of_the_ram(board: str, options: dict[str, Any]) -> None:
+    machine = load_machine(board)
+    if options.get("arena", "sram1") not in machine.memory or (
+        "policy" in options and not any(one.kind == "sdram" for one in machine.memory.values())
+    ):
+        return
+    found = simulate("ds-cnn", board, **options)
+    ram = sum(one.size for one in machine.memory.values() if one.writable and one.kind in ("sram", "tcm"))
+    assert found.verdict is not None
+    unused = unused_memory(found.verdict, machine)
+    assert found.verdict.available + sum(one.bytes for one in unused) == ram and all(one.why for one in unused)
+    text = " ".join(run_table(found).split())
+    assert all(f"{one.region} {size(one.bytes)}" in text and one.why in text for one in unused)
+    assert to_json(found)["verdict"]["unused"] == [asdict(one) for one in unused]
 
 
 def test_without_memory_on_the_bus_matrix_data_are_tightly_coupled(small: str) -> None:
