@@ -43,6 +43,9 @@ def plan_memory(
     kernels: str | None = None,
     align: int | None = None,
     seconds: float = 60.0,
+    arena: str | None = None,
+    persistent: str | None = None,
+    scratch: str | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> MemoryPlan:
     """Which tensors of ``model`` are alive when, and where allocators put them.
@@ -53,7 +56,8 @@ def plan_memory(
     All allocators place the same blocks, at multiples of ``align`` bytes (None: the runtime's); ``allocator``
     (``greedy``, ``linear``, ``dynamic``, ``optimal`` or ``offline``, the plan in the file, which is the default where
     there is one) is the one that counts. With ``machine``, whose keys ``overrides`` changes, the plan says whether it
-    fits, with what ``kernels`` need, and what moves of ``dynamic`` cost; ``progress`` gets bytes moved of all. A
+    fits, with what ``kernels`` need and its data in the regions ``arena``, ``persistent`` and ``scratch``, as in
+    :func:`mcusim.simulate`, and what moves of ``dynamic`` cost; ``progress`` gets bytes moved of all. A
     compiled ``runtime`` has one static array (``plan.array``), with columns of inputs by ``im2col`` (``two``,
     ``adaptive``), by default in place, with the first ``patch_split`` operators on ``patches`` (``"2x2"``, ``"auto"``).
 
@@ -64,7 +68,7 @@ def plan_memory(
     found = memory(
         model, runtime=runtime, order=order, in_place=in_place, im2col=im2col, patches=patches, patch_split=patch_split,
         weights=weights, allocator=allocator, machine=machine, overrides=overrides, kernels=kernels, align=align,
-        seconds=seconds,
+        seconds=seconds, arena=arena, persistent=persistent, scratch=scratch,
     )  # fmt: skip
     return priced(found, progress)
 

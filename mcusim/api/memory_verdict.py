@@ -8,11 +8,12 @@ from mcusim.errors import ModelError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.model.reordered import reordered
-from mcusim.plan import plan_options
+from mcusim.plan import PlanOptions, plan_options
 from mcusim.plan.allocators import allocate
 from mcusim.plan.arena import PLACING, scratch_blocks, stored_offsets
 from mcusim.plan.placement import MemoryNeeds, memory_needs
-from mcusim.plan.pools import largest_region, room_for
+from mcusim.plan.pools import largest_region
+from mcusim.plan.ram_pools import RamSizes, chosen_pools
 from mcusim.plan.verdict import ARENA, MemoryVerdict, arena_parts
 from mcusim.request.kernels import Kernels, require_callable, resolve
 from mcusim.results.flash import flash_use
@@ -23,8 +24,10 @@ from mcusim.runtime.runtime import Runtime, find_runtime
 __all__ = ["with_verdict"]
 
 
-def with_verdict(plan: MemoryPlan, kernels: str | None = None, seconds: float = PLACING) -> MemoryPlan:
-    """``plan`` with its verdict on its machine; itself without a machine.
+def with_verdict(
+    plan: MemoryPlan, kernels: str | None = None, seconds: float = PLACING, regions: PlanOptions | None = None
+) -> MemoryPlan:
+    """``plan`` with its verdict on its machine, its data in ``regions``; itself without a machine.
 
     Counted: the tensors and the scratch buffers of ``kernels`` (default: those of ``mcusim run``) by the plan's
     allocator, variables and the interpreter's data; then the weights and what else flash keeps. Raises what
@@ -44,12 +47,15 @@ def with_verdict(plan: MemoryPlan, kernels: str | None = None, seconds: float = 
     counted = allocate(blocks, plan.allocator, plan.placed.align, min(seconds, PLACING), stored)
     runtime, state = (0, 0) if need is None else (need.runtime, need.state)
     parts = arena_parts(plan.placed.bytes, counted.bytes, runtime, state)
-    needed = sum(parts.values())
-    room = room_for(plan.machine, needed)
-    verdict = MemoryVerdict(ARENA, room.name, needed, room.size, parts)
+    largest, regions = max((0,) if need is None else need.scratch, default=0), regions or PlanOptions()
+    sizes = RamSizes(plan.placed.bytes, counted.bytes, largest, runtime + state)
+    pools = chosen_pools(plan.machine, sizes, regions)
+    if pools.scratch is not None:
+        parts |= {"activations": sizes.tensors, "scratch": sizes.scratch}
+    verdict = MemoryVerdict.of_pools(ARENA, pools, parts)
     if verdict.fits and need is not None:
         verdict = _in_flash(graph, plan.machine, chosen, need, caller) or verdict
-    return replace(plan, room=room, kernels=chosen.name, counted=counted, verdict=verdict)
+    return replace(plan, room=pools.arena, kernels=chosen.name, counted=counted, verdict=verdict)
 
 
 def _needs(graph: Graph, kernels: Kernels, runtime: Runtime) -> MemoryNeeds | None:

@@ -15,7 +15,7 @@ from mcusim.errors import ModelError, UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.model.reordered import reordered
-from mcusim.plan import plan_options
+from mcusim.plan import PlanOptions, plan_options
 from mcusim.plan.allocators import Placed
 from mcusim.plan.allocators.greedy import ArenaBlock, live_bytes
 from mcusim.plan.liveness.accounting import Accounting
@@ -23,7 +23,8 @@ from mcusim.plan.liveness.timeline import Resident, Timeline
 from mcusim.plan.options import IM2COL
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.placement import memory_needs
-from mcusim.plan.pools import room_for, sram_pool
+from mcusim.plan.pools import Pool, sram_pool
+from mcusim.plan.ram_pools import RamSizes, chosen_pools
 from mcusim.plan.static_array import FIRST_FIT, ArrayBlock, array_blocks, first_fit, static_array
 from mcusim.plan.verdict import ARRAY, MemoryVerdict, arena_parts
 from mcusim.request.kernels import require_callable, resolve
@@ -44,6 +45,7 @@ def array_plan(
     im2col: str | None = None,
     align: int | None = None,
     seconds: float = 60.0,
+    regions: PlanOptions | None = None,
 ) -> MemoryPlan:
     """The plan of ``graph``, as ``runtime`` executes it, with the verdict on ``board``; before: as stored, each tensor
     in bytes of its own. ``in_place`` and ``align`` are by default the runtime's. Raises UsageError."""
@@ -63,7 +65,8 @@ def array_plan(
     )  # fmt: skip
     if board is None:
         return plan
-    return replace(plan, kernels=runtime.kernels[1], verdict=_verdict(plan, ordered, runtime, board))
+    verdict, room = _verdict(plan, ordered, runtime, board, regions or PlanOptions())
+    return replace(plan, kernels=runtime.kernels[1], verdict=verdict, room=room)
 
 
 def check_array_options(runtime: Runtime, allocator: str | None, weights: str, kernels: str | None) -> None:
@@ -94,18 +97,21 @@ def _placed(
     return Planned(Timeline(steps, residents), Accounting(over_input), {FIRST_FIT: placed})
 
 
-def _verdict(plan: MemoryPlan, graph: Graph, runtime: Runtime, machine: Machine) -> MemoryVerdict:
-    """As a run of ``graph``, in the order of ``plan``, would have it; operators without a kernel need no scratch."""
+def _verdict(
+    plan: MemoryPlan, graph: Graph, runtime: Runtime, machine: Machine, regions: PlanOptions
+) -> tuple[MemoryVerdict, Pool]:
+    """As a run of ``graph``, in the order of ``plan``, would have it, and the pool of the array; operators without a
+    kernel need no scratch."""
     array = plan.array
     assert array is not None  # the caller has planned it
-    state, needed = sum(tensor.bytes for tensor in graph.tensors if tensor.variable), array.total
+    largest, state, needed = 0, sum(tensor.bytes for tensor in graph.tensors if tensor.variable), array.total
     kernels = resolve(None, "plan", runtime).planned()
     with suppress(ModelError):
         options = plan_options(runtime=runtime.name, in_place=plan.after.accounting.in_place)
         need = memory_needs(graph, costs_of(kernels, runtime), options)
-        state, needed = need.state, max(needed, need.together.bytes)
-    parts = arena_parts(array.arena, needed, 0, state)
-    room = room_for(machine, sum(parts.values()))
-    verdict = MemoryVerdict(ARRAY, room.name, sum(parts.values()), room.size, parts)
+        state, needed, largest = need.state, max(needed, need.together.bytes), need.sizes.scratch
+    pools = chosen_pools(machine, RamSizes(array.arena, needed, largest, state), regions)
+    planned = needed if pools.scratch is None else array.arena + largest
+    verdict = MemoryVerdict.of_pools(ARRAY, pools, arena_parts(array.arena, planned, 0, state))
     over = flash_use(graph, machine, kernels, runtime=runtime).over
-    return verdict if over is None or not verdict.fits else MemoryVerdict.of(over)
+    return (verdict if over is None or not verdict.fits else MemoryVerdict.of(over)), pools.arena

@@ -58,6 +58,9 @@ def memory(
     overrides: Mapping[str, str] | None = None,
     align: int | None = None,
     seconds: float = 60.0,
+    arena: str | None = None,
+    persistent: str | None = None,
+    scratch: str | None = None,
 ) -> MemoryPlan:
     """The memory plan of ``model`` (a path, a name of `mcusim models`, or a graph), which ``runtime`` executes.
 
@@ -66,22 +69,23 @@ def memory(
 
     Raises UsageError for a name or an alignment that does not exist, ModelError for an offline plan of no use.
     """
-    _check(order, allocator, kernels, machine, overrides)
+    regions = {"arena": arena, "persistent": persistent, "scratch": scratch}
+    _check(order, allocator, machine, overrides, {"kernels": kernels, **regions})
     cut = plan_options(runtime=runtime, in_place=in_place, patches=patches, patch_split=patch_split)
     board = None if machine is None else changed(machine, overrides)
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
     cut = chosen_options(cut, graph) if cut[PATCHES] in (None, AUTO) else cut
-    executes, in_place = cut.runtime, cut[IN_PLACE]
+    executes, in_place, homes = cut.runtime, cut[IN_PLACE], plan_options(**regions)
     if executes.array is not None:
         check_array_options(executes, allocator, weights, kernels)
-        plan = array_plan(executes.executed(graph), executes, board, order, in_place, im2col, align, seconds)
+        plan = array_plan(executes.executed(graph), executes, board, order, in_place, im2col, align, seconds, homes)
         return plan if executes.patches is None else replace(plan, patches=_figures(graph, executes, in_place))
     if im2col is not None:
         raise UsageError(f"--im2col has no effect with --runtime {executes.name}: its kernels have their own columns")
     graph, counted = executes.executed(graph), Accounting(bool(in_place), weights)
     plan = _arena_plan(graph, order, counted, allocator, executes.alignment if align is None else align, seconds)
     plan = replace(plan, machine=board, room=None if board is None else sram_pool(board), runtime=executes.name)
-    return replace(plan := with_verdict(plan, kernels, seconds), tflm_head=_tflm_head(plan))
+    return replace(plan := with_verdict(plan, kernels, seconds, homes), tflm_head=_tflm_head(plan))
 
 
 def _figures(graph: Graph, runtime: Runtime, in_place: bool | None) -> PatchFigures:
@@ -113,15 +117,18 @@ def _chosen(graph: Graph, allocator: str | None, in_place: bool) -> str:
     return allocator_of(graph, plan_options(allocator=allocator, in_place=in_place))
 
 
-def _check(order: str, allocator: str | None, kernels: str | None, machine: object, overrides: object) -> None:
+def _check(
+    order: str, allocator: str | None, machine: object, overrides: object, of_verdict: Mapping[str, object]
+) -> None:
     known = (*ALLOCATORS, OFFLINE)
     for what, value, names in (("order", order, ORDERS), ("allocator", allocator or OFFLINE, known)):
         if value not in names:
             raise UsageError(f"{what} {value[:80]!r}: must be one of {', '.join(names)}")
     if machine is None and overrides:
         raise UsageError("--set changes a machine: name it with --machine")
-    if machine is None and kernels:
-        raise UsageError("--kernels is for the verdict on a machine: name it with --machine")
+    for name, given in of_verdict.items():
+        if machine is None and given is not None:
+            raise UsageError(f"--{name} is for the verdict on a machine: name it with --machine")
 
 
 def priced(plan: MemoryPlan, progress: Callable[[int, int], object] | None = None) -> MemoryPlan:

@@ -10,7 +10,7 @@ from mcusim.errors import DoesNotFit, InputError, KernelFault, UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import SRAM_BUDGET
-from mcusim.request.run_options import CODE, INVOCATIONS, OPERATOR_OVERHEAD
+from mcusim.request.run_options import CODE, INVOCATIONS, OPERATOR_OVERHEAD, STACK_REGION
 from mcusim.request.settings import RunRequest, Settings
 from mcusim.request.tensors import SEED, input_series
 from mcusim.results import KernelOutput, Result, assumptions, energy
@@ -129,7 +129,8 @@ def _emulate(program: Program, machine: Machine, chosen: Settings, graph: Graph)
     count = own[INVOCATIONS]
     inputs = input_series(graph, chosen.inputs, count)
     check_program(program, machine)
-    options = Options(own[CODE], own[OPERATOR_OVERHEAD], chosen.most_instructions, observe=chosen.observe)
+    named = own[CODE], own[OPERATOR_OVERHEAD], chosen.most_instructions
+    options = Options(*named, observe=chosen.observe, stack=own[STACK_REGION])
     core = EmulatedCore(program, machine, graph, kernels, inputs[0], options)
     progress = None if chosen.progress is None else MacProgress(program, chosen.progress)
     film = None if chosen.film is None else chosen.film.recorder(machine.core.clock)

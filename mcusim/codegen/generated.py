@@ -80,7 +80,7 @@ def generated(
     files = {
         "model.h": header_text(graph), "model.c": source_text(graph, memory, nodes),
         "main.c": P.main_text(project, inputs(graph)), "Makefile": P.makefile_text(project),
-        "board.ld": P.script_text(machine), "README.md": P.page_text(project, memory.size),
+        "board.ld": P.script_text(machine, memory.size), "README.md": P.page_text(project, memory.size),
         "NOTICE": P.notice_text(project),
     }  # fmt: skip
     tables = sum(node.table_bytes for node in nodes)

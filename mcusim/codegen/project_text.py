@@ -21,7 +21,9 @@ from mcusim.cpu.cores import CORES
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.pools import sram_pool
+from mcusim.plan.pools import room_for
+
+STACK = 4096  # bytes that main and the kernels may need
 
 __all__ = ["Project", "main_text", "makefile_text", "notice_text", "page_text", "script_text"]
 
@@ -125,10 +127,10 @@ def _made(word: str) -> str:
     return shlex.quote(word).replace("$", "$$").replace("#", "\\#")
 
 
-def script_text(machine: Machine) -> str:
-    """A linker script: code and constants in flash, the array and the stack in SRAM."""
+def script_text(machine: Machine, array: int) -> str:
+    """A linker script: code and constants in flash, the ``array`` bytes in the first RAM with room for them."""
     flash = max((r for r in machine.memory.values() if r.kind == "flash"), key=lambda r: r.end - r.base, default=None)
-    ram = sram_pool(machine)
+    ram = room_for(machine, array + STACK)
     code = flash or ram
     return f"""/* {comment(machine.name)}: code and constants in {comment(code.name)}, data in {comment(ram.name)}. */
 ENTRY(main)

@@ -52,7 +52,8 @@ PER_STEP, AT_LEAST = 300, 5_000_000  # instructions a call may take: for each MA
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``code``: region of the kernels; ``overhead``: cycles of an interpreter for each operator, None for the default.
+    """``code``: region of the kernels, ``stack``: of their stack; ``overhead``: cycles of an interpreter for each
+    operator, None for the default.
 
     ``most_instructions`` bounds a kernel call, ``cut`` stops the core every so many cycles (which changes nothing).
     ``observe`` gets each operator's index and outputs once it is done. ``observer`` makes what looks on while a core
@@ -67,6 +68,7 @@ class Options:
     observe: Callable[[int, list[Array]], object] | None = None
     observer: MakeObserver | None = None
     warm: int | None = None
+    stack: str | None = None
 
 
 class _Late(simpy.Event):
@@ -103,7 +105,7 @@ class EmulatedCore:
         isa, needed = machine.core.isa, {kernel.symbol for kernel in self.guest.kernels}
         self.code = code = code_place(program, machine, self.options.code, kernels.loaded_bytes(isa, needed))
         self.image = kernels.image_at(isa, code.address, needed)
-        self.stack = stack_place(program, machine, code)
+        self.stack = stack_place(program, machine, code, self.options.stack)
         self.kernels = kernels
         self.emulator = Emulator(machine)
         self.emulator.confined = True

@@ -5,12 +5,12 @@ Not modelled: room for the rest of a firmware.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mcusim.engine.execute import code_address
 from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
-from mcusim.plan.pools import Pool, span_at, sram_pool
+from mcusim.plan.pools import Pool, data_region, span_at, sram_pool
 from mcusim.program.program import Compute, Program, Span, Transfer
 
 __all__ = ["STACK_BYTES", "code_place", "free_place", "stack_place"]
@@ -34,30 +34,37 @@ def code_place(program: Program, machine: Machine, name: str | None, size: int) 
     raise DoesNotFit(region.name, size, room, "the kernels' code")
 
 
-def stack_place(program: Program, machine: Machine, code: Span) -> Span:
-    """The highest free 4 KiB of the data memory that policies use, else of another on-chip RAM. Raises DoesNotFit."""
-    return free_place(machine, [*_taken(program), (code.address, code.end)], STACK_BYTES, "the kernels' stack")
+def stack_place(program: Program, machine: Machine, code: Span, region: str | None = None) -> Span:
+    """The highest free 4 KiB of ``region``, by default of the data memory that policies use, else of another on-chip
+    RAM. Raises DoesNotFit, and UsageError for a region that holds no data."""
+    pools = None if region is None else [data_region(machine, "stack-region", region)]
+    return free_place(machine, [*_taken(program), (code.address, code.end)], STACK_BYTES, "the kernels' stack", pools)
 
 
-def free_place(machine: Machine, taken: Iterable[tuple[int, int]], size: int, what: str) -> Span:
-    """The highest ``size`` bytes that the ranges ``taken`` leave of the data memory that policies use, else of another
-    on-chip RAM. Raises DoesNotFit, which says that it is for ``what``."""
-    pool = sram_pool(machine)
-    others = [
-        Pool(r.name, r.base, r.size)
-        for r in machine.memory.values()
-        if r.writable and r.kind in ("tcm", "sram") and not pool.base <= r.base < pool.end
-    ]
-    ranges = sorted(set(taken))
-    for one in (pool, *others):
-        top = one.end
-        while top - size >= one.base:
+def free_place(
+    machine: Machine, taken: Iterable[tuple[int, int]], size: int, what: str, pools: Sequence[Pool] | None = None
+) -> Span:
+    """The highest ``size`` bytes that the ranges ``taken`` leave of ``pools``, the first that has them: by default the
+    data memory that policies use, then another on-chip RAM. Raises DoesNotFit, which says that it is for ``what``."""
+    ranges, pools = sorted(set(taken)), pools or _on_chip(machine)
+    for pool in pools:
+        top = pool.end
+        while top - size >= pool.base:
             low = top - size
             hit = [start for start, end in ranges if start < top and low < end]
             if not hit:
                 return span_at(machine, low, size)
             top = min(hit) // _ALIGN * _ALIGN
-    raise DoesNotFit(pool.name, size, _room(ranges, pool), what)
+    raise DoesNotFit(pools[0].name, size, _room(ranges, pools[0]), what)
+
+
+def _on_chip(machine: Machine) -> list[Pool]:
+    pool = sram_pool(machine)
+    return [pool, *(
+        Pool(r.name, r.base, r.size)
+        for r in machine.memory.values()
+        if r.writable and r.kind in ("tcm", "sram") and not pool.base <= r.base < pool.end
+    )]  # fmt: skip
 
 
 def _taken(program: Program) -> list[tuple[int, int]]:

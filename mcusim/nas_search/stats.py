@@ -22,7 +22,7 @@ from mcusim._version import __version__
 from mcusim.errors import UsageError
 from mcusim.nas_search.figures import network_figures
 from mcusim.nas_search.space import NasSpace, drawn
-from mcusim.plan.pools import largest_region, sram_pool
+from mcusim.plan.pools import largest_pool, largest_region
 from mcusim.record_log import LogKind, RecordLog
 from mcusim.sweeps.ordered_work import OrderedWork
 
@@ -63,7 +63,7 @@ class NasRules:
             raise UsageError(f"machine {machine.name} has no flash: say how much a network may have (--flash)")
         room = flash if flash is not None or region is None else region.size
         assert room is not None  # one of the two
-        return cls(machine.name, runtime, machine.core.isa, ram or sram_pool(machine).size, room, **others)
+        return cls(machine.name, runtime, machine.core.isa, ram or largest_pool(machine).size, room, **others)
 
     @property
     def head(self) -> dict[str, Any]:

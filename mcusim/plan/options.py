@@ -21,8 +21,8 @@ from mcusim.units import parse_size, quoted
 
 __all__ = [
     "ALLOCATOR", "ALLOCATORS", "ARENA", "CHANNEL_TILES", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS",
-    "PATCHES", "PATCH_SPLIT", "RUNTIME", "SRAM_BUDGET", "WEIGHTS", "WITHOUT", "Cell", "Option",
-    "OptionValues", "PatchKeywords", "PlanKeywords", "PlanOptions",
+    "PATCHES", "PATCH_SPLIT", "PERSISTENT", "RUNTIME", "SCRATCH", "SRAM_BUDGET", "WEIGHTS", "WITHOUT", "Cell",
+    "Option", "OptionValues", "PatchKeywords", "PlanKeywords", "PlanOptions", "RegionKeywords",
     "choice", "counts", "flag", "names", "region", "runtime_of", "size",
     "some_by_operator", "whole", "without_effect",
 ]  # fmt: skip
@@ -248,7 +248,16 @@ def _allocator(given: object) -> str | None:
 
 
 SRAM_BUDGET = size("sram_budget", help='Limit on-chip RAM ({takers}): "256 KiB".')
-ARENA = region("arena", help="The region that holds all data of the network ({takers}). Default: where it fits.")
+ARENA = region(
+    "arena", help="The region that holds the network's data ({takers}). Default: where they fit, in two if need be."
+)
+PERSISTENT = region(
+    "persistent",
+    help="The region of the interpreter's data and of variables ({takers}): TFLM's second arena. Default: --arena.",
+)
+SCRATCH = region(
+    "scratch", help="The region of one scratch buffer for all kernels ({takers}). Default: among the tensors."
+)
 WEIGHTS = region("weights", help="The region weights are read from (sdram, qspi).")
 ORDER = choice(
     "order", ORDERS, "default", help="The operators: default, as stored; optimal: in the order of least peak."
@@ -321,6 +330,14 @@ class PlanKeywords(TypedDict, total=False):
     allocator: str | None
     in_place: bool | None
     without: str | Collection[str] | None
+
+
+class RegionKeywords(TypedDict, total=False):
+    """Regions, by their names in the machine: ``persistent`` of the interpreter's data and of variables, ``scratch`` of
+    one scratch buffer for all kernels; both by default with the tensors."""
+
+    persistent: str | None
+    scratch: str | None
 
 
 class PatchKeywords(TypedDict, total=False):

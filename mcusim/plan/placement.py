@@ -14,8 +14,9 @@ from mcusim.plan.arena import ALIGN, allocator_of, arena_of
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 from mcusim.plan.options import IN_PLACE, PlanOptions
 from mcusim.plan.pools import Layout, Pool, span_at
+from mcusim.plan.ram_pools import RamPools, RamSizes
 from mcusim.plan.static_array import FIRST_FIT, ArrayBlock, Phase, array_blocks, first_fit, static_array
-from mcusim.plan.verdict import ARENA, ARRAY, arena_parts
+from mcusim.plan.verdict import ARENA, ARRAY, PERSISTENT_ARENA, arena_parts
 from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
 from mcusim.runtime.planning_costs import Costs
 
@@ -46,14 +47,23 @@ class MemoryNeeds:
     state: int = 0  # variables, each aligned
     in_flash: bool = False
 
-    def memory(self, overlay: int = 0) -> MemoryParts:
-        """The parts of peak memory; ``arena`` counts the scratch of whole operators, as an interpreter would."""
+    @property
+    def sizes(self) -> RamSizes:
+        """What has to be in RAM."""
+        scratch, kept = max(self.scratch, default=0), self.runtime + self.state
+        return RamSizes(self.activations.bytes, self.together.bytes, scratch, kept)
+
+    def memory(self, overlay: int = 0, scratch_apart: bool = False) -> MemoryParts:
+        """The parts of peak memory; ``arena`` counts the scratch of whole operators, as an interpreter would, among
+        the tensors or apart from them."""
+        sizes = self.sizes
+        planned = sizes.tensors + sizes.scratch if scratch_apart else sizes.planned
         return MemoryParts(
             activations=self.activations.bytes,
-            scratch=max(self.scratch, default=0),
+            scratch=sizes.scratch,
             overlay=overlay,
             runtime=self.runtime,
-            arena=self.together.bytes + self.runtime + self.state,
+            arena=planned + sizes.persistent,
             weights=self.weights,
             state=self.state,
         )
@@ -157,19 +167,28 @@ class Placement:
 
 
 def place(
-    graph: Graph, need: MemoryNeeds, layout: Layout, arena: Pool, weights: Pool, scratch: bool = True
+    graph: Graph, need: MemoryNeeds, layout: Layout, pools: RamPools, weights: Pool, scratch: bool = True
 ) -> Placement:
     """Put the arena, from its base up (planned buffers, then state, then the interpreter's data), and the weights.
 
-    ``scratch`` False leaves the scratch buffers to the caller. Raises DoesNotFit.
+    What ``pools`` have apart from the arena goes there. ``scratch`` False leaves the scratch buffers to the caller.
+    Raises DoesNotFit.
     """
-    plan = need.together if scratch else need.activations
+    plan = need.together if scratch and pools.scratch is None else need.activations
     parts = arena_parts(need.activations.bytes, plan.bytes, need.runtime, need.state)
-    base = layout.allocate(arena, sum(parts.values()), ALIGN, ARRAY if need.in_flash else ARENA, parts)
+    kept: dict[str, int] = {}
+    if pools.persistent is not None:
+        kept = {name: parts.pop(name) for name in ("state", "runtime") if name in parts}
+    base = layout.allocate(pools.arena, sum(parts.values()), ALIGN, ARRAY if need.in_flash else ARENA, parts)
     placed = Placement(layout.machine, {}, {}, {}, {}, [])
     _place_arena(graph, need, plan, base, placed)
-    _place_state(graph, base + plan.bytes, placed)
-    tables = base + plan.bytes + need.state
+    if pools.scratch is not None:
+        _place_one_scratch(need, layout, pools.scratch, placed)
+    state = base + plan.bytes
+    if pools.persistent is not None:
+        state = layout.allocate(pools.persistent, sum(kept.values()), ALIGN, PERSISTENT_ARENA, kept)
+    _place_state(graph, state, placed)
+    tables = state + need.state
     if need.in_flash:
         size = PER_CHANNEL * sum(need.channels) + sum(need.nodes)
         tables = layout.allocate(weights, size, ALIGN, "the kernels' parameters", {"parameters": size})
@@ -196,6 +215,16 @@ def _place_arena(graph: Graph, need: MemoryNeeds, plan: Arena, base: int, placed
         span = span_at(placed.machine, base + offset, need.scratch[step])
         placed.scratch[step] = span
         placed.buffers.append(Buffer(f"scratch{step}", "scratch", span, step, step))
+
+
+def _place_one_scratch(need: MemoryNeeds, layout: Layout, pool: Pool, placed: Placement) -> None:
+    """One buffer for the kernels of all operators, in ``pool``."""
+    most = max(need.scratch, default=0)
+    base = layout.allocate(pool, most, ALIGN, "the scratch buffer", {"scratch": most})
+    for step, size in enumerate(need.scratch):
+        if size:
+            placed.scratch[step] = span = span_at(placed.machine, base, size)
+            placed.buffers.append(Buffer(f"scratch{step}", "scratch", span, step, step))
 
 
 def _place_state(graph: Graph, address: int, placed: Placement) -> None:

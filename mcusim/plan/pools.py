@@ -13,10 +13,11 @@ from mcusim.errors import DoesNotFit, UsageError
 from mcusim.machine.description import Machine, Region
 from mcusim.plan.allocators.greedy import align_up
 from mcusim.program.program import Span
+from mcusim.units import quoted
 
 __all__ = [
-    "Layout", "Pool", "data_pools", "largest_region", "pool_with", "region_pool", "room_for", "span_at",
-    "split_by_region", "sram_pool",
+    "Layout", "Pool", "data_pools", "data_region", "largest_pool", "largest_region", "pool_with", "region_pool",
+    "room_for", "span_at", "split_by_region", "sram_pool",
 ]  # fmt: skip
 
 
@@ -71,8 +72,13 @@ def sram_pool(machine: Machine, budget: int | None = None, dma: bool = False) ->
 
 
 def room_for(machine: Machine, needed: int) -> Pool:
-    """The first of :func:`data_pools` that has ``needed`` bytes, else the first. Raises UsageError without any."""
-    return next((pool for pool in data_pools(machine) if pool.size >= needed), None) or sram_pool(machine)
+    """The first of :func:`data_pools` that has ``needed`` bytes, else the largest. Raises UsageError without any."""
+    return next((pool for pool in data_pools(machine) if pool.size >= needed), None) or largest_pool(machine)
+
+
+def largest_pool(machine: Machine) -> Pool:
+    """The largest of :func:`data_pools`. Raises UsageError without any."""
+    return max(data_pools(machine), key=lambda pool: pool.size, default=None) or sram_pool(machine)
 
 
 def pool_with(machine: Machine, region: str) -> Pool:
@@ -118,6 +124,16 @@ def region_pool(machine: Machine, name: str) -> Pool:
         raise UsageError(f"machine {machine.name} has no region '{name}'; it has {', '.join(machine.memory)}")
     region = machine.memory[name]
     return Pool(region.name, region.base, region.size)
+
+
+def data_region(machine: Machine, option: str, name: str) -> Pool:
+    """The pool that is region ``name``, which ``option`` asks for. Raises UsageError for one that is not there or holds
+    no data."""
+    holds = [one.name for one in machine.memory.values() if one.writable and one.kind in ("sram", "tcm", "sdram")]
+    if name not in holds:
+        what = f"{machine.memory[name].kind} of" if name in machine.memory else "no region of"
+        raise UsageError(f"--{option} {quoted(name)}: {what} {machine.name}; data can be in {', '.join(holds)}")
+    return region_pool(machine, name)
 
 
 def span_at(machine: Machine, address: int, size: int) -> Span:

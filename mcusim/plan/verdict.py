@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
 from mcusim.plan.pools import Pool, data_pools, pool_with, region_pool, sram_pool
+from mcusim.plan.ram_pools import RamPools
 from mcusim.program.program import Header
 from mcusim.runtime.runtime import recorded_runtime
 
-__all__ = ["ARENA", "ARRAY", "MemoryVerdict", "UnusedMemory", "arena_parts", "program_verdict", "unused_memory"]
+__all__ = [
+    "ARENA", "ARRAY", "PERSISTENT_ARENA", "MemoryVerdict", "UnusedMemory", "arena_parts", "program_verdict",
+    "unused_memory",
+]  # fmt: skip
 
-ARENA, ARRAY = "the tensor arena", "the static array"
+ARENA, ARRAY, PERSISTENT_ARENA = "the tensor arena", "the static array", "the persistent arena"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +27,8 @@ class MemoryVerdict:
 
     ``needed`` is the sum of ``parts``, of ``available`` bytes. Parts of an arena: ``activations``, the tensors alone as
     the allocator places them; ``scratch``, what the kernels' scratch buffers add to that; ``state``, variables, where
-    there are any; ``runtime``, the interpreter's data. Not modelled: the stack of a replayed program, and the
-    interpreter's own objects.
+    there are any; ``runtime``, the interpreter's data. ``memory_of``: the memory of each part, where they are in
+    several. Not modelled: the stack of a replayed program, and the interpreter's own objects.
     """
 
     what: str
@@ -32,6 +36,7 @@ class MemoryVerdict:
     needed: int
     available: int
     parts: Mapping[str, int]
+    memory_of: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def fits(self) -> bool:
@@ -52,17 +57,28 @@ class MemoryVerdict:
         """The verdict that ``reason`` gives."""
         return cls(reason.what, reason.region, reason.needed, reason.available, reason.parts)
 
+    @classmethod
+    def of_pools(cls, what: str, pools: RamPools, parts: Mapping[str, int], budget: int | None = None) -> MemoryVerdict:
+        """The verdict on ``parts`` that lie in ``pools``, each of which has room where ``what`` is in several."""
+        separate = pools.separate
+        available = sum(pool.size for pool in separate)
+        inside = {name: pools.pool_of(name).name for name in parts} if len(separate) > 1 else {}
+        name = "+".join(pool.name for pool in separate)
+        return cls(what, name, sum(parts.values()), min(available, budget or available), parts, inside)
+
     def __str__(self) -> str:
-        listed = ", ".join(f"{name} {size:,} B" for name, size in self.parts.items())
+        inside = {name: f" in {region}" for name, region in self.memory_of.items()}
+        listed = ", ".join(f"{name} {size:,} B{inside.get(name, '')}" for name, size in self.parts.items())
         if self.fits:
             return f"{self.what} fits {self.region}: {self.needed:,} of {self.available:,} B ({listed})"
         return str(self.reason) if listed in self.what else f"{self.reason}: {listed}"
 
     def to_json(self, machine: Machine) -> dict[str, Any]:
-        """``fits what region needed available over``, ``parts``, bytes by name, and ``unused[]{region bytes why}``:
-        what of ``machine`` does not count."""
+        """``fits what region needed available over``, ``parts``, bytes by name, ``memory_of``, a memory by name where
+        they are in several, and ``unused[]{region bytes why}``: what of ``machine`` does not count."""
         named = {name: getattr(self, name) for name in ("fits", "what", "region", "needed", "available", "over")}
-        return {**named, "parts": dict(self.parts), "unused": [asdict(one) for one in unused_memory(self, machine)]}
+        named |= {"parts": dict(self.parts), "memory_of": dict(self.memory_of)}
+        return {**named, "unused": [asdict(one) for one in unused_memory(self, machine)]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +96,28 @@ def unused_memory(counted: MemoryVerdict, machine: Machine) -> tuple[UnusedMemor
     own = {name for name in counted.region.split("+") if name in machine.memory}
     if not own or any(machine.memory[name].kind not in ("sram", "tcm") for name in own):
         return ()
-    found = []
+    unused, inside = [], 0
     for pool in data_pools(machine):
         names = pool.name.split("+")
-        if not own & {*names}:
-            found.append(UnusedMemory(pool.name, pool.size, _why(counted, pool, machine)))
-            continue
         beside = [name for name in names if name not in own]
         size = sum(machine.memory[name].size for name in beside)
-        found += [UnusedMemory("+".join(beside), size, f"{counted.region} alone was asked for")] if beside else []
-        kept = pool.size - size - counted.available
-        found += [UnusedMemory(counted.region, kept, "beyond the SRAM budget")] if kept > 0 else []
-    return tuple(found)
+        inside += pool.size - size
+        if beside:
+            why = f"{counted.region} alone was asked for" if own & {*names} else _why(counted, pool, machine)
+            unused.append(UnusedMemory("+".join(beside), size, why))
+    kept = [UnusedMemory(counted.region, inside - counted.available, "beyond the SRAM budget")]
+    return (*(kept if inside > counted.available else ()), *unused)
 
 
 def _why(counted: MemoryVerdict, pool: Pool, machine: Machine) -> str:
     reached = all(machine.memory[name].dma for name in pool.name.split("+"))
     if "overlay" in counted.parts and not reached:
         return "no DMA reaches it"
-    return f"not next to {counted.region}, and data are in one piece"
+    if counted.memory_of:
+        return "not needed"
+    two = "runtime" in counted.parts
+    pieces = "; tensors are in one memory, what persists may be in another" if two else ", and data are in one piece"
+    return f"not next to {counted.region}{pieces}"
 
 
 def arena_parts(activations: int, planned: int, runtime: int, state: int) -> dict[str, int]:
@@ -122,11 +141,29 @@ def program_verdict(header: Header, machine: Machine) -> MemoryVerdict | None:
         used = sum(size for name, size in header.peak_bytes.items() if name in pool.name.split("+"))
         parts = {"overlay": memory.overlay, "scratch": used - memory.overlay}
         return MemoryVerdict("the set of overlay buffers", pool.name, used, pool.size, parts)
-    alone = header.options.get("arena") is not None or machine.memory[arena.region].kind == "sdram"
-    pool = (region_pool if alone else pool_with)(machine, arena.region).cut(budget)
     planned = memory.arena - memory.runtime - memory.state
     parts = arena_parts(memory.activations, planned, memory.runtime, memory.state)
-    return MemoryVerdict(arena_name(header.options), pool.name, sum(parts.values()), pool.size, parts)
+    what, pools = arena_name(header.options), _used_pools(header, machine, arena.region)
+    if pools.separate == (pools.arena,):
+        pools = RamPools(pools.arena.cut(budget))
+    return MemoryVerdict.of_pools(what, pools, parts, budget)
+
+
+def _used_pools(header: Header, machine: Machine, arena: str) -> RamPools:
+    """The pools of a program whose tensors are in region ``arena``."""
+
+    def pool(region: str, option: str) -> Pool:
+        alone = header.options.get(option) is not None or machine.memory[region].kind == "sdram"
+        return (region_pool if alone else pool_with)(machine, region)
+
+    def apart(option: str, *kinds: str) -> Pool | None:
+        region = next((b.span.region for b in header.buffers if b.kind in kinds and b.span.bytes), arena)
+        own = region in machine.memory and region not in main.name.split("+")
+        return pool(region, option) if own else None
+
+    main = pool(arena, "arena")
+    kept = ("runtime", "state") if header.memory.runtime else ("state",)
+    return RamPools(main, apart("persistent", *kept), apart("scratch", "scratch"))
 
 
 def arena_name(options: Mapping[str, object]) -> str:

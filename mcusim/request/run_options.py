@@ -18,7 +18,7 @@ from mcusim.request.period import Battery, Period
 from mcusim.units import quoted
 
 __all__ = [
-    "BATTERY", "CODE", "EXECUTION", "INVOCATIONS", "OPERATOR_OVERHEAD", "PERIOD", "REPEATED", "RUN",
+    "BATTERY", "CODE", "EXECUTION", "INVOCATIONS", "OPERATOR_OVERHEAD", "PERIOD", "REPEATED", "RUN", "STACK_REGION",
     "ExecutionKeywords", "RunKeywords", "RunOptions", "documented",
 ]  # fmt: skip
 
@@ -43,6 +43,9 @@ def _text(name: str, metavar: str, help: str, check: Callable[[str], object]) ->
 
 
 CODE = region("code", help="Where the kernels' code is: a flash (default: the first), itcm.")
+STACK_REGION = region(
+    "stack_region", help="Where the kernels' stack is, with --fidelity emulate. Default: on-chip RAM that is free."
+)
 OPERATOR_OVERHEAD = whole(
     "operator_overhead", 0, MOST_CYCLES, metavar="CYCLES",
     help="Cycles of the runtime around each operator. Default: the runtime's own.",
@@ -56,7 +59,7 @@ INVOCATIONS = whole(
 )
 PERIOD = _text("period", "TIME", 'An inference this often, asleep in the rest: "1 s". Energy for each.', Period.of)
 BATTERY = _text("battery", "CELL", 'How long it lasts, with --period: CR2032 ..., or "1000 mAh 3.7 V".', Battery.of)
-EXECUTION: tuple[Option[Any], ...] = (CODE, OPERATOR_OVERHEAD, INVOCATIONS)
+EXECUTION: tuple[Option[Any], ...] = (CODE, STACK_REGION, OPERATOR_OVERHEAD, INVOCATIONS)
 """How kernels are executed: what a saved program leaves open."""
 REPEATED: tuple[Option[Any], ...] = (PERIOD, BATTERY)
 """How often a result is wanted; no cycle depends on it."""
@@ -67,6 +70,7 @@ class ExecutionKeywords(TypedDict, total=False):
     """The options of :data:`EXECUTION`; None is the default."""
 
     code: str | None
+    stack_region: str | None
     operator_overhead: int | None
     invocations: int | None
 

@@ -18,7 +18,7 @@ from mcusim.program.program import Program
 from mcusim.request.film_window import FilmWindow
 from mcusim.request.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, require_callable, resolve
 from mcusim.request.period import Period
-from mcusim.request.run_options import BATTERY, PERIOD, RUN, RunOptions
+from mcusim.request.run_options import BATTERY, PERIOD, RUN, STACK_REGION, RunOptions
 from mcusim.request.tensors import Input
 
 __all__ = [
@@ -159,9 +159,9 @@ def base_settings(
     require_declared(plan or {}, declared_options())
     require_declared(run or {}, [option.name for option in RUN])
     most = MOST_INSTRUCTIONS.given(most_instructions)
-    _require_emulation(fidelity, {"input": inputs, "max-instructions": most})
-    chosen = plan_options(costs=_costs(costs), **(plan or {}))
     own = RunOptions.of(RUN, run or {})
+    _require_emulation(fidelity, {"input": inputs, "max-instructions": most, STACK_REGION.flag: own[STACK_REGION]})
+    chosen = plan_options(costs=_costs(costs), **(plan or {}))
     Period.of(own[PERIOD], own[BATTERY])
     if not isinstance(kernels, Kernels):
         kernels = resolve(kernels, fidelity, chosen.runtime)

@@ -19,7 +19,7 @@ from mcusim.request.settings import settings
 
 BOARD = "stm32f746g-disco"
 VALUES: dict[str, Any] = {
-    "code": "itcm", "operator_overhead": 7, "invocations": 2, "period": "1 s", "battery": "CR2032"
+    "code": "itcm", "stack_region": "sram2", "operator_overhead": 7, "invocations": 2, "period": "1 s", "battery": "CR2032"
 }  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def test_flag_key_keyword_and_printed_command_are_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert {*VALUES} == {option.name for option in RUN}
-    result = mcusim.simulate("figure-1", BOARD, **VALUES)
+    result = mcusim.simulate("figure-1", BOARD, fidelity="emulate", **VALUES)
     assert result.request is not None
     command = run_command("figure-1", settings_options(BOARD, {}, result.request.settings))
     assert main([*shlex.split(command)[1:], "--json", "-"]) == 0
@@ -35,7 +35,7 @@ def test_flag_key_keyword_and_printed_command_are_one(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(SWITCH)
     Path(NAME).write_text("[run]\n" + "".join(f"{o.flag} = {json.dumps(VALUES[o.name])}\n" for o in RUN))
-    assert main(["run", "figure-1", "--json", "-"]) == 0
+    assert main(["run", "figure-1", "--fidelity", "emulate", "--json", "-"]) == 0
     assert (
         json.loads(capsys.readouterr().out) == printed == mcusim.results.to_json(result) | {"limits": printed["limits"]}
     )

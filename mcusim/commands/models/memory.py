@@ -64,6 +64,19 @@ Im2col = Annotated[
 ]
 
 
+def _region(name: str, what: str) -> Any:
+    return typer.Option(f"--{name}", metavar="REGION", help=f"The region of {what} on --machine, as in `mcusim run`.")
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Where data go on the machine."""
+
+    arena: Annotated[str | None, _region("arena", "the data")] = None
+    persistent: Annotated[str | None, _region("persistent", "the interpreter's data and variables")] = None
+    scratch: Annotated[str | None, _region("scratch", "one scratch buffer for all kernels")] = None
+
+
 @dataclass(frozen=True)
 class Placing:
     """What places the data, and how."""
@@ -86,6 +99,7 @@ def memory(
     machine: Machine = None,
     kernels: Kernels = None,
     keys: MachineKeys,
+    regions: Regions,
     seconds: options.Seconds = 60.0,
     out: Out = None,
     html: Html = None,
@@ -104,12 +118,13 @@ def memory(
     Examples:
       mcusim memory swiftnet.tflite --order optimal --allocator optimal -o planned.tflite
       mcusim memory person_detect.tflite --allocator dynamic --machine nucleo-f767zi
+      mcusim memory person_detect.tflite --machine nucleo-h743zi --arena dtcm --persistent sram4
       mcusim memory mcunet-vww1 --runtime tinyengine --patches auto
       mcusim memory figure-1 --order optimal --html mem.html
     """
     output, files = written.to(model, machine), [path for path in (out, html) if path is not None]
     check_outputs(files, written.json, [model, machine], written.force)
-    asked: dict[str, Any] = {**vars(placing), **vars(accounting), "seconds": seconds}
+    asked: dict[str, Any] = {**vars(placing), **vars(accounting), **vars(regions), "seconds": seconds}
     asked |= {"machine": machine, "overrides": keys.overrides, "kernels": kernels}
     with spinner(f"planning the memory of {model}"):
         from mcusim.api.plan_memory import memory as find

@@ -58,7 +58,7 @@ def published_for_program(program: Program, machine: Machine, chosen: Settings) 
     Not modelled: for the program of a ``.tflite``, whose graph is not available, its header is trusted.
     """
     header, budget = program.header, program.header.options.get("sram_budget")
-    if {"order", "allocator", "in_place", "arena"} & set(header.options):
+    if {"order", "allocator", "in_place", "arena", "persistent", "scratch"} & set(header.options):
         return None
     try:
         variant = VARIANT.given(header.options.get(VARIANT.name))

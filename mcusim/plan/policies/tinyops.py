@@ -38,6 +38,7 @@ from mcusim.plan.placement import ALIGN, MemoryNeeds, Placement, memory_needs, p
 from mcusim.plan.policies.external import sdram
 from mcusim.plan.policies.untiled import make_header
 from mcusim.plan.pools import Layout, Pool, region_pool, span_at, sram_pool
+from mcusim.plan.ram_pools import RamPools
 from mcusim.plan.registry import register
 from mcusim.program.program import Buffer, Program, Span
 from mcusim.runtime.planning_costs import Costs
@@ -117,7 +118,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     padded = _padding(machine)
     chosen = _sizes(need, found, stays.rest_of(pool), padded, options)
     others, homes = stays.others(graph, need, options), (region_pool(machine, home), region_pool(machine, weights))
-    placed = place(graph, others, layout, *homes, scratch=False)
+    placed = place(graph, others, layout, RamPools(homes[0]), homes[1], scratch=False)
     stays.place(graph, need, layout, pool, placed)
     buffers = _allocate(chosen, layout, pool, padded)
     _place_scratch(need, chosen, buffers, placed)

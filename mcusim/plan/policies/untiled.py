@@ -8,10 +8,10 @@ from mcusim.machine.description import Machine
 from mcusim.model.geometry import whole
 from mcusim.model.graph import Graph
 from mcusim.plan.operand_roles import whole_operands
-from mcusim.plan.options import PlanOptions
-from mcusim.plan.placement import MemoryNeeds, Placement, memory_needs, operator_infos, place
+from mcusim.plan.placement import MemoryNeeds, Placement, operator_infos, place
 from mcusim.plan.pools import Layout, Pool
 from mcusim.plan.pytorch_arena import exported_arena_bytes
+from mcusim.plan.ram_pools import RamPools
 from mcusim.program.program import Compute, Header, Program
 from mcusim.runtime.planning_costs import Costs
 
@@ -23,19 +23,22 @@ def whole_program(
     machine: Machine,
     policy: str,
     kernels: Costs,
-    asked: PlanOptions,
-    arena: Pool,
+    need: MemoryNeeds,
+    pools: RamPools,
     weights: Pool,
     options: dict[str, object],
 ) -> Program:
-    """The program with the arena in pool ``arena`` and the constants in pool ``weights``. Raises DoesNotFit."""
-    need, layout = memory_needs(graph, kernels, asked), Layout(machine)
-    placed = place(graph, need, layout, arena, weights)
+    """The program with its data in ``pools`` and the constants in pool ``weights``. Raises DoesNotFit."""
+    layout = Layout(machine)
+    placed = place(graph, need, layout, pools, weights)
     tasks = tuple(
         Compute(op.index, op.index, 0, 1, g, whole(g), whole_operands(graph, op, placed))
         for op, g in zip(graph.operators, need.geometries, strict=True)
     )
-    return Program(make_header(graph, policy, kernels, need, layout, placed, options), tasks)
+    header = make_header(graph, policy, kernels, need, layout, placed, options)
+    if pools.scratch is not None:
+        header = replace(header, memory=need.memory(scratch_apart=True))
+    return Program(header, tasks)
 
 
 def make_header(

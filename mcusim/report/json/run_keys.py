@@ -123,6 +123,7 @@ _HEAD = {
     "verdict.needed": ("integer", "bytes: the sum of the parts"),
     "verdict.available": ("integer", "bytes that there are"),
     "verdict.over": ("integer", "bytes too many; 0 when it fits"),
+    "verdict.memory_of.<part>": ("text", "where parts are in several memories: the memory of each"),
     "verdict.unused[].region": ("text", "on-chip data memory that does not count, regions joined by `+`"),
     "verdict.unused[].bytes": ("integer", "its size"),
     "verdict.unused[].why": ("text", "why it does not count"),

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mcusim import plan_memory, simulate
+from mcusim import generate, plan_memory, simulate
 from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.machine import load_machine, machine_names
+from mcusim.nas_search.stats import NasRules
+from mcusim.plan import plan_options
 from mcusim.plan.pools import data_pools, sram_pool
-from mcusim.plan.verdict import unused_memory
+from mcusim.plan.ram_pools import RamSizes, chosen_pools
+from mcusim.plan.verdict import MemoryVerdict, unused_memory
 from mcusim.report.text.run import run_table
 from mcusim.results import to_json
 from mcusim.text import size
@@ -38,6 +44,31 @@ def small(tmp_path: Path) -> str:
     """A part with 16 KiB on the bus matrix, and 128 KiB of DTCM."""
     path = tmp_path / "small.toml"
     path.write_text(SMALL, encoding="utf-8")
+    return str(path)
+
+
+SPLIT = """
+extends = "nucleo-h743zi"
+name = "split"
+[memory]
+sram1 = false
+sram2 = false
+sram3 = false
+itcm = false
+[memory.axisram]
+size = "18 KiB"
+[memory.sram4]
+size = "8 KiB"
+[memory.dtcm]
+size = "8 KiB"
+"""
+
+
+@pytest.fixture
+def split(tmp_path: Path) -> str:
+    """A part on which the tensors of DS-CNN fit one memory, and the interpreter's data another."""
+    path = tmp_path / "split.toml"
+    path.write_text(SPLIT, encoding="utf-8")
     return str(path)
 
 
@@ -74,8 +105,8 @@ def test_a_model_that_fits_the_second_memory_alone_fits(small: str, capsys: pyte
     assert plan.verdict.region == plan.room.name == "dtcm" and plan.verdict.needed == found.verdict.needed
     assert main(["run", "ds-cnn", "--machine", small]) == 0
     assert capsys.readouterr().out.startswith("fits: 23.3 KiB of 128 KiB ")
-    assert main(["run", "mcunet-vww0", "--machine", small]) == 1
-    assert "does not fit axisram" in capsys.readouterr().err
+    assert main(["run", "mcunet-in4", "--machine", small]) == 1
+    assert "does not fit dtcm" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("board", machine_names())
@@ -106,6 +137,80 @@ def test_what_counts_and_what_is_left_out_are_all_of_the_ram(board: str, options
     assert to_json(found)["verdict"]["unused"] == [asdict(one) for one in unused]
 
 
+@pytest.mark.parametrize(
+    "regions",
+    [{}, {"persistent": "dtcm"}, {"scratch": "sram4", "persistent": "dtcm", "stack_region": "sram4"}],
+    ids=str,
+)
+def test_tensors_and_what_persists_may_be_in_two_memories(split: str, regions: dict[str, Any]) -> None:
+    """The same bytes as in one; ``memory`` and ``run`` say the same, and each part lies where the verdict says."""
+    usual = simulate("ds-cnn", H743, fidelity="emulate")
+    result = simulate("ds-cnn", split, fidelity="emulate", **regions)
+    assert result.run is not None and result.verdict is not None
+    assert all(np.array_equal(a.values, b.values) for a, b in zip(usual.outputs, result.outputs, strict=True))
+    memory_of = {name: regions.get(name, "axisram") for name in ("activations", "scratch")}
+    memory_of["runtime"] = regions.get("persistent", "sram4")
+    assert result.verdict.fits and result.verdict.memory_of == memory_of == to_json(result)["verdict"]["memory_of"]
+    header, kinds = result.run.header, {"activations": "activation", "scratch": "scratch", "runtime": "runtime"}
+    for part, region in memory_of.items():
+        assert {one.span.region for one in header.buffers if one.kind == kinds[part]} == {region}
+    stack = regions.get("stack_region", "sram4" if "persistent" in regions else "dtcm")
+    assert any(one.startswith("stack") and f"({stack})" in one for one in result.assumptions)
+    planned = {name: region for name, region in regions.items() if name != "stack_region"}
+    memory = plan_memory("ds-cnn", machine=split, kernels="cmsis", **planned).verdict
+    assert memory is not None and (memory.needed, memory.memory_of) == (result.verdict.needed, memory_of)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 12), min_size=1, max_size=4),
+    need=st.tuples(st.integers(0, 16), st.integers(0, 8), st.integers(0, 12)),
+    budget=st.none() | st.integers(1, 12),
+)
+def test_data_fit_when_one_memory_holds_them_or_two_do(
+    sizes: list[int], need: tuple[int, int, int], budget: int | None
+) -> None:
+    """Against all pairs of memories; each memory is far from the others."""
+    like = load_machine(F746).memory["sram1"]
+    regions = {f"r{i}": replace(like, name=f"r{i}", base=0x2000_0000 + (i << 16), size=kib << 10)
+               for i, kib in enumerate(sizes)}  # fmt: skip
+    board = replace(load_machine(F746), memory=regions)
+    tensors, scratch, persistent = (kib << 10 for kib in need)
+    most = max(sizes) << 10
+    budget = None if budget is None else min(budget << 10, most)
+    pools = chosen_pools(
+        board, RamSizes(tensors, tensors + scratch, scratch, persistent), plan_options(sram_budget=budget)
+    )
+    bytes_of = [kib << 10 for kib in sizes]
+    one = any(tensors + scratch + persistent <= min(room, budget or room) for room in bytes_of)
+    two = any(
+        tensors + scratch <= bytes_of[i] and persistent <= bytes_of[j]
+        for i, j in permutations(range(len(sizes)), 2)
+    ) and tensors + scratch + persistent <= (budget or 1 << 30)  # fmt: skip
+    parts = {"activations": tensors, "scratch": scratch, "runtime": persistent}
+    assert MemoryVerdict.of_pools("x", pools, parts, budget).fits is (one or two)
+    assert (pools.persistent is not None) is (two and not one)
+
+
+def test_sdram_holds_the_tensors_and_the_chip_the_rest() -> None:
+    usual, fast = (
+        simulate("ds-cnn", F746, "external", **regions)  # type: ignore[arg-type]
+        for regions in ({}, {"scratch": "sram1", "persistent": "dtcm"})
+    )
+    assert usual.run is not None and fast.run is not None and fast.run.cycles < usual.run.cycles
+    assert fast.run.header.peak_bytes["sram1"] == max(
+        b.span.bytes for b in fast.run.header.buffers if b.kind == "scratch"
+    )
+    assert fast.run.header.memory.arena == sum(fast.verdict.parts.values())  # type: ignore[union-attr]
+
+
+def test_generated_code_and_searches_use_the_memory_that_has_room(small: str, tmp_path: Path) -> None:
+    generate("figure-1", tmp_path / "c", small)
+    assert "data in axisram" in (tmp_path / "c" / "board.ld").read_text(encoding="utf-8")
+    generate("ds-cnn", tmp_path / "d", small)
+    assert "data in dtcm" in (tmp_path / "d" / "board.ld").read_text(encoding="utf-8")
+    assert NasRules.of(load_machine(small), "tflm").ram == 128 << 10
+
+
 def test_without_memory_on_the_bus_matrix_data_are_tightly_coupled(small: str) -> None:
     machine = load_machine(small)
     alone = replace(machine, memory={name: one for name, one in machine.memory.items() if name != "axisram"})
@@ -120,6 +225,16 @@ def test_without_memory_on_the_bus_matrix_data_are_tightly_coupled(small: str) -
         (["--arena", "flash"], '--arena "flash": flash of stm32f746g-disco; data can be in itcm, dtcm, sram1'),
         (["--arena", "sram9"], '--arena "sram9": no region of stm32f746g-disco; data can be in'),
         (["--arena", "dtcm", "--sram-budget", "65 KiB"], "an SRAM budget of 66,560 B is more than dtcm of"),
+        (["--persistent", "flash"], '--persistent "flash": flash of stm32f746g-disco; data can be in'),
+        (["--stack-region", "sram1"], "--stack-region has no effect with --fidelity replay; it is for emulate"),
+        (
+            ["--fidelity", "emulate", "--stack-region", "x"],
+            '--stack-region "x": no region of stm32f746g-disco; data can',
+        ),
+        (
+            ["--scratch", "dtcm", "--policy", "tinyops"],
+            "--scratch has no effect under policy tinyops; it is for internal",
+        ),
         (["--arena", "dtcm", "--policy", "tinyops"], "--arena has no effect under policy tinyops; it is for internal"),
     ],
 )

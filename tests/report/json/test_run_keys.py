@@ -34,7 +34,7 @@ def rows() -> list[Any]:
     results = [
         replace(emulated, measured=published),
         simulate("ds-cnn", F746, overrides={"core.clock": "216 MHz"}, invocations=2),
-        simulate("figure-1", F746, period="1 s", battery="CR2032"),
+        simulate("figure-1", F746, period="1 s", battery="CR2032", persistent="itcm"),
         simulate("mnasnet-w0.10-r032-pad", F746, runtime="tinyengine", patches="4x4", patch_split=7, without="tiling"),
         replace(nothing, does_not_fit=DoesNotFit("dtcm", 2, 1, "the arena")),
         replace(nothing, fault=fault),
