@@ -13,7 +13,7 @@ from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
-from mcusim.plan.options import runtime_of
+from mcusim.plan.options import ARENA, PERSISTENT, SCRATCH, RegionKeywords, runtime_of
 from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program
 from mcusim.program.opaque import opaque_types, require_known
@@ -27,6 +27,7 @@ from mcusim.results.memory_plan import MemoryPlan
 __all__ = ["inspect", "plan_memory", "plan_program"]
 
 
+@documented(ARENA, PERSISTENT, SCRATCH, plans=False)
 def plan_memory(
     model: str | Path | Graph,
     *,
@@ -43,10 +44,8 @@ def plan_memory(
     kernels: str | None = None,
     align: int | None = None,
     seconds: float = 60.0,
-    arena: str | None = None,
-    persistent: str | None = None,
-    scratch: str | None = None,
     progress: Callable[[int, int], object] | None = None,
+    **regions: Unpack[RegionKeywords],
 ) -> MemoryPlan:
     """Which tensors of ``model`` are alive when, and where allocators put them.
 
@@ -56,21 +55,20 @@ def plan_memory(
     All allocators place the same blocks, at multiples of ``align`` bytes (None: the runtime's); ``allocator``
     (``greedy``, ``linear``, ``dynamic``, ``optimal`` or ``offline``, the plan in the file, which is the default where
     there is one) is the one that counts. With ``machine``, whose keys ``overrides`` changes, the plan says whether it
-    fits, with what ``kernels`` need and its data in the regions ``arena``, ``persistent`` and ``scratch``, as in
-    :func:`mcusim.simulate`, and what moves of ``dynamic`` cost; ``progress`` gets bytes moved of all. A
-    compiled ``runtime`` has one static array (``plan.array``), with columns of inputs by ``im2col`` (``two``,
-    ``adaptive``), by default in place, with the first ``patch_split`` operators on ``patches`` (``"2x2"``, ``"auto"``).
-
-    Raises UsageError for what does not exist. Not modelled: what timelines of tensors and the allocators do not.
+    fits, with what ``kernels`` need and data in ``regions`` as :func:`mcusim.simulate` has them, and what moves of
+    ``dynamic`` cost; ``progress`` gets bytes moved of all. A compiled ``runtime`` has one static array
+    (``plan.array``), columns of inputs by ``im2col`` (``two``, ``adaptive``), and the first ``patch_split`` operators
+    on ``patches`` (``"2x2"``, ``"auto"``). Raises UsageError for what does not exist. Not modelled: what timelines of
+    tensors and the allocators do not.
     """
     require_type("model", model, ModelArg)
     require_overrides(overrides)
-    found = memory(
+    plan = memory(
         model, runtime=runtime, order=order, in_place=in_place, im2col=im2col, patches=patches, patch_split=patch_split,
         weights=weights, allocator=allocator, machine=machine, overrides=overrides, kernels=kernels, align=align,
-        seconds=seconds, arena=arena, persistent=persistent, scratch=scratch,
+        seconds=seconds, **regions,
     )  # fmt: skip
-    return priced(found, progress)
+    return priced(plan, progress)
 
 
 @documented()

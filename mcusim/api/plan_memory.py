@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Unpack
 
 from mcusim.api.memory_verdict import with_verdict
 from mcusim.api.plan_array import array_plan, check_array_options
@@ -28,7 +28,7 @@ from mcusim.plan.array_choice import chosen_options
 from mcusim.plan.liveness.accounting import Accounting, Weights
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.options import ALLOCATORS as PLACES
-from mcusim.plan.options import IN_PLACE, ORDERS, PATCHES
+from mcusim.plan.options import IN_PLACE, ORDERS, PATCHES, RegionKeywords
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.patch_figures import PatchFigures, patch_figures
 from mcusim.plan.pools import sram_pool
@@ -58,18 +58,14 @@ def memory(
     overrides: Mapping[str, str] | None = None,
     align: int | None = None,
     seconds: float = 60.0,
-    arena: str | None = None,
-    persistent: str | None = None,
-    scratch: str | None = None,
+    **regions: Unpack[RegionKeywords],
 ) -> MemoryPlan:
     """The memory plan of ``model`` (a path, a name of `mcusim models`, or a graph), which ``runtime`` executes.
 
     Arguments are those of :func:`mcusim.plan_memory`. The plan as stored, without sharing and with the weights in
-    flash, is given too; patches that need more than none are planned.
-
-    Raises UsageError for a name or an alignment that does not exist, ModelError for an offline plan of no use.
+    flash, is given too; patches that need more than none are planned. Raises UsageError for a name or an alignment that
+    does not exist, ModelError for an offline plan of no use.
     """
-    regions = {"arena": arena, "persistent": persistent, "scratch": scratch}
     _check(order, allocator, machine, overrides, {"kernels": kernels, **regions})
     cut = plan_options(runtime=runtime, in_place=in_place, patches=patches, patch_split=patch_split)
     board = None if machine is None else changed(machine, overrides)

@@ -333,9 +333,11 @@ class PlanKeywords(TypedDict, total=False):
 
 
 class RegionKeywords(TypedDict, total=False):
-    """Regions, by their names in the machine: ``persistent`` of the interpreter's data and of variables, ``scratch`` of
-    one scratch buffer for all kernels; both by default with the tensors."""
+    """Regions, by their names in the machine: ``arena`` of the data, by default the first memory in which they fit;
+    ``persistent`` of the interpreter's data and of variables, ``scratch`` of one scratch buffer for all kernels, both
+    by default with the tensors."""
 
+    arena: str | None
     persistent: str | None
     scratch: str | None
 

@@ -43,6 +43,7 @@ def settings_options(
         "set": [f"{key}={value}" for key, value in changes.items()],
         **_words(chosen.options, declared_options().values()),
         "kernels": chosen.kernels.name,
+        **({} if chosen.fidelity == "replay" else {"fidelity": chosen.fidelity}),
         **_words(chosen.run, RUN),
     }
 

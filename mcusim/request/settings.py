@@ -73,8 +73,9 @@ class Settings(Displayed):
     def replayed(self, kernels: Kernels) -> Settings:
         """The same by replay of ``kernels``, without what only an emulation has."""
         return replace(
-            self, kernels=kernels, fidelity="replay", inputs=None, most_instructions=None, progress=None, observe=None
-        )
+            self, kernels=kernels, fidelity="replay", run=self.run.having(STACK_REGION, None), inputs=None,
+            most_instructions=None, progress=None, observe=None,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,8 @@ from mcusim.request.settings import settings
 
 BOARD = "stm32f746g-disco"
 VALUES: dict[str, Any] = {
-    "code": "itcm", "stack_region": "sram2", "operator_overhead": 7, "invocations": 2, "period": "1 s", "battery": "CR2032"
+    "code": "itcm", "stack_region": "sram2", "operator_overhead": 7, "invocations": 2, "period": "1 s",
+    "battery": "CR2032",
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from mcusim.report.text.advice import exceeded_text
 from mcusim.request.command_line import Options, run_command, settings_options
 from mcusim.request.kernels import resolve
 from mcusim.request.limits import RunLimits
+from mcusim.request.run_options import STACK_REGION
 from mcusim.request.settings import Settings
 from mcusim.results import Result
 from mcusim.results.advice import Advice, WayOut
@@ -74,8 +75,9 @@ def advised(result: Result, limits: RunLimits, model: str, options: Options) -> 
         base = _replayed(request.settings)
     except InputError as error:
         return Advice(checked, note=f"no way out was tried: {error}")
-    kernels = {"kernels": base.kernels.name} if request.settings.fidelity != "replay" else {}
-    search = _Trials(request.graph, result.machine, base, limits, model, {**options, **kernels})
+    by_replay: Options = {"kernels": base.kernels.name, "fidelity": None, STACK_REGION.flag: None}
+    others = by_replay if request.settings.fidelity != "replay" else {}
+    search = _Trials(request.graph, result.machine, base, limits, model, {**options, **others})
     return search.run(result, Advice(checked, note=_note(request.settings, base)))
 
 

@@ -111,8 +111,7 @@ def memory(
     greedy and linear are TensorFlow Lite Micro's planners, dynamic (Liberis and Lane 2019) moves tensors together after
     every operator, optimal needs the fewest bytes without moving any, or prints a proven bound, offline is the file's
     own plan. With -o the offsets go into the model as an offline memory plan, which TFLM and `run` follow. The verdict
-    on --machine is that of `run`. A compiled runtime has one static array instead: activations, scratch of the kernels
-    and widened filters. Exit status 1: it does not fit.
+    on --machine is that of `run`. A compiled runtime has one static array of all data. Exit status 1: it does not fit.
 
     \b
     Examples:
@@ -122,7 +121,7 @@ def memory(
       mcusim memory mcunet-vww1 --runtime tinyengine --patches auto
       mcusim memory figure-1 --order optimal --html mem.html
     """
-    output, files = written.to(model, machine), [path for path in (out, html) if path is not None]
+    output, files = written.to(model, machine), [*filter(None, (out, html))]
     check_outputs(files, written.json, [model, machine], written.force)
     asked: dict[str, Any] = {**vars(placing), **vars(accounting), **vars(regions), "seconds": seconds}
     asked |= {"machine": machine, "overrides": keys.overrides, "kernels": kernels}

@@ -29,11 +29,9 @@ __all__ = ["plan"]
 
 
 class InternalOptions(PatchKeywords, RegionKeywords, total=False):
-    """``sram_budget``: the most on-chip RAM, in bytes or as a text (``"9 KiB"``); ``arena``: the region that holds the
-    data, by default the first memory in which they fit."""
+    """``sram_budget``: the most on-chip RAM, in bytes or as a text (``"9 KiB"``)."""
 
     sram_budget: int | str | None
-    arena: str | None
 
 
 OPTIONS = (SRAM_BUDGET, ARENA, PERSISTENT, SCRATCH, PATCHES, PATCH_SPLIT)

@@ -23,9 +23,9 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     offset}}`` (on a machine with room for the kernels' scratch buffers), ``allocators[]{allocator bytes lower_bound gap
     seconds moved_bytes moves[]{step resident source target bytes}}``. Of a machine ``machine set memory{name bytes
     fits}``, null, empty and null without one, ``kernels`` and ``verdict{fits what region needed available over
-    parts{activations scratch state runtime} memory_of unused[]{region bytes why}}``, a run's, null without one; of moves
-    that are made there ``defragmentation[]{copy memory moves bytes cycles by_cause ms energy_mj cycles_by_move}`` and
-    ``assumptions``; then ``notes`` and ``warnings``.
+    parts{activations scratch state runtime} memory_of unused[]{region bytes why}}``, a run's, null without one; of
+    moves that are made there ``defragmentation[]{copy memory moves bytes cycles by_cause ms energy_mj cycles_by_move}``
+    and ``assumptions``; then ``notes`` and ``warnings``.
     """
     found = plan.after.timeline
     return {
