@@ -47,16 +47,16 @@ def plan_memory(
     progress: Callable[[int, int], object] | None = None,
     **regions: Unpack[RegionKeywords],
 ) -> MemoryPlan:
-    """Which tensors of ``model`` are alive when, and where allocators put them.
+    """Which tensors of ``model`` (a path, a name of `mcusim models`, a graph) are alive when, and where allocators put
+    them.
 
-    ``model`` is a path to a ``.tflite``, a name of `mcusim models` or a graph. ``runtime`` executes it, by default
-    ``tflm``. ``order`` is ``default``, as stored, or ``optimal``, that of the least peak, searched for at most
-    ``seconds``. ``in_place`` and ``weights`` say what counts (:class:`~mcusim.plan.liveness.accounting.Accounting`).
-    All allocators place the same blocks, at multiples of ``align`` bytes (None: the runtime's); ``allocator``
-    (``greedy``, ``linear``, ``dynamic``, ``optimal`` or ``offline``, the plan in the file, which is the default where
-    there is one) is the one that counts. With ``machine``, whose keys ``overrides`` changes, the plan says whether it
-    fits, with what ``kernels`` need and data in ``regions`` as :func:`mcusim.simulate` has them, and what moves of
-    ``dynamic`` cost; ``progress`` gets bytes moved of all. A compiled ``runtime`` has one static array
+    ``runtime`` executes it, by default ``tflm``. ``order`` is ``default``, as stored, or ``optimal``, that of the least
+    peak, searched for at most ``seconds``. ``in_place`` and ``weights`` say what counts
+    (:class:`~mcusim.plan.liveness.accounting.Accounting`). All allocators place the same blocks, at multiples of
+    ``align`` bytes (None: the runtime's); ``allocator`` (``greedy``, ``linear``, ``dynamic``, ``optimal`` or
+    ``offline``, the plan in the file, the default where there is one) is the one that counts. With ``machine``, whose
+    keys ``overrides`` changes, the plan says whether it fits, with what ``kernels`` need and data in ``regions``, and
+    what moves of ``dynamic`` cost; ``progress`` gets bytes moved of all. A compiled ``runtime`` has one static array
     (``plan.array``), columns of inputs by ``im2col`` (``two``, ``adaptive``), and the first ``patch_split`` operators
     on ``patches`` (``"2x2"``, ``"auto"``). Raises UsageError for what does not exist. Not modelled: what timelines of
     tensors and the allocators do not.
