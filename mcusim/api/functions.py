@@ -47,8 +47,7 @@ def plan_memory(
     progress: Callable[[int, int], object] | None = None,
     **regions: Unpack[RegionKeywords],
 ) -> MemoryPlan:
-    """Which tensors of ``model`` (a path, a name of `mcusim models`, a graph) are alive when, and where allocators put
-    them.
+    """Which tensors of ``model``, a path, name or graph, are alive when, and where allocators put them.
 
     ``runtime`` executes it, by default ``tflm``. ``order`` is ``default``, as stored, or ``optimal``, that of the least
     peak, searched for at most ``seconds``. ``in_place`` and ``weights`` say what counts
