@@ -76,7 +76,7 @@ def result_of(
         fault=outcome if isinstance(outcome, KernelFault) else None,
         unusable=str(outcome) if unusable else None,
         assumptions=() if run is None else _assumptions(run, machine, request),
-        warnings=header.warnings if header else graph.warnings if graph else (),
+        warnings=_warnings(request, machine),
         sram_budget=budget,
         outputs=() if played is None else played.outputs,
         invocations=() if played is None or chosen.run[INVOCATIONS] == 1 else played.invocations,
@@ -84,6 +84,14 @@ def result_of(
         request=request,
         film=None if played is None else played.film,
     )
+
+
+def _warnings(request: RunRequest, machine: Machine) -> tuple[str, ...]:
+    if request.program is None:
+        return () if request.graph is None else request.graph.warnings
+    from mcusim.engine.board_rules import transfer_warnings
+
+    return (*request.program.header.warnings, *transfer_warnings(request.program, machine))
 
 
 def _macs(request: RunRequest) -> int:

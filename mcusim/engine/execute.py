@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from mcusim.engine.board_rules import require_aligned_accesses
 from mcusim.engine.core_model import ReplayCore
 from mcusim.engine.disturbance import Disturbance
 from mcusim.engine.recorded.core import RecordedCore
@@ -31,7 +32,8 @@ def execute(
     ``code`` names the region that kernels run from, by default the first flash; ``overhead`` overrides the profile's
     cycles of an interpreter for each operator. Raises ProgramError if the program does not fit the machine's regions
     and lanes, UnsupportedError if it has opaque operators alone, UsageError for a region it does not have or a profile
-    without costs for the core. Not modelled: what the memory, the core model and the engine do not model.
+    without costs for the core, KernelFault for what the board refuses (:mod:`mcusim.engine.board_rules`). Not modelled:
+    what the memory, the core model and the engine do not model.
     """
     return execute_series(program, machine, profile, code, overhead)[0]
 
@@ -51,6 +53,7 @@ def execute_series(
     opaque = opaque_cycles(program)
     runtime = recorded_runtime(program.header.options)
     core = ReplayCore(profile, machine, code_address(machine, code), overhead, opaque, runtime)
+    require_aligned_accesses(program, machine, core.profile, core.memory.state, opaque)
     run = run_program(program, machine, core, profile.name, "replay", film=film)
     return run, tuple(run_again(program, machine, core, run, invocations - 1))
 

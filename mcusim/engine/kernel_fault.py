@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from mcusim.cpu import state_layout as C
+from mcusim.engine.board_rules import mpu_region
 from mcusim.errors import KernelFault
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def explained(core: Called, task: Compute, stop: Stop, most: int, returned: int)
     pc, address = None, None
     if stop.fault is not None:
         kind, text, pc, address = stop.fault.kind, stop.fault.text, stop.fault.pc, stop.fault.address
+        if core.emulator.state[C.FAULT] == C.UNALIGNED_DEVICE and address is not None:
+            text += mpu_region(core.emulator.machine, address)
         if core.emulator.state[C.FAULT] == C.READ_ONLY and address is not None:
             kind, text = _outside(core, task, address)
     elif stop.kind == "returned":

@@ -124,6 +124,14 @@ class Profile:
             return self
         return _shipped(self.rest)
 
+    def compiled_like(self, g: Geometry) -> Profile:
+        """The profile of a compiled set that does an operator's accesses as this one would: itself or ``rest``, else
+        the one that was fitted to the set named by ``technique``."""
+        owner = self.of_call(g)
+        if owner.set is not None:
+            return owner
+        return next(_shipped(name) for name in _fitted_names() if name.startswith(f"{owner.technique}-gcc"))
+
     @property
     def code_bytes(self) -> int:
         """Bytes from the start of this profile's own code to that of ``rest``: its functions, each on a line of 64."""

@@ -21,7 +21,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["Call", "kernel_kind", "replay_call"]
+__all__ = ["Call", "DeviceFault", "device_fault", "kernel_kind", "replay_call"]
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
 _SLOT = {"filter": N.W, "bias": N.BIAS, "multiplier": N.MUL, "shift": N.SHIFT, "scratch": N.SCR}
@@ -76,6 +76,28 @@ def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code
     elif region and not measured and state[L.ICACHE] == 0:
         _uncached(state, code, found, ticks, costs.bytes_per_cycle)
     return ticks
+
+
+class DeviceFault(NamedTuple):
+    """An unaligned access to Device memory: its ``address``, ``size`` in bytes, whether it is a ``write``; by a call of
+    ``kind``."""
+
+    kind: str
+    address: int
+    size: int
+    write: bool
+
+
+def device_fault(state: Any, call: Call, profile: Profile) -> DeviceFault | None:
+    """The first access of the call that a core without unaligned accesses to Device memory faults on; the memory state
+    is only looked at. Not modelled: where the first is inside a loop body."""
+    kind, p = _parameters(call, profile)
+    p[N.DEVICE_FAULTS] = 1
+    for output, size in _outputs(call):
+        p[N.OUT], p[N.OUT_SIZE] = output, size
+        nest(kind)(state, p)
+    address, size, write = (int(p[slot]) for slot in (N.FAULT_ADDRESS, N.FAULT_SIZE, N.FAULT_WRITE))
+    return DeviceFault(kind, address, size, bool(write)) if address else None
 
 
 def _outputs(call: Call) -> list[tuple[int, int]]:

@@ -26,9 +26,12 @@ LEVELS = 40  # the most a nest may have
 # by level: how often, ticks, ticks of waiting for code, words read of the call structure and where they are listed
 COUNT, COST, FETCH, READS, LISTED = (32 + i * LEVELS for i in range(5))
 # LATER: ticks of a level still to come; STALLED: since the last level; WAITED: for code, in all;
-# SPLITS: words off their boundary are split; ELEMENT: bytes of an activation; MORE: inputs of CONCATENATION, behind the
-# slots address and bytes of each
-LATER, STALLED, WAITED, SPLITS, ELEMENT, MORE = range(32 + 5 * LEVELS, 38 + 5 * LEVELS)
+# SPLITS: words off their boundary are split; ELEMENT: bytes of an activation; DEVICE_FAULTS: the first unaligned access
+# to Device memory is noted in FAULT_ADDRESS (0: none), FAULT_SIZE, FAULT_WRITE; MORE: inputs of CONCATENATION, behind
+# the slots address and bytes of each
+LATER, STALLED, WAITED, SPLITS, ELEMENT, DEVICE_FAULTS, FAULT_ADDRESS, FAULT_SIZE, FAULT_WRITE, MORE = range(
+    32 + 5 * LEVELS, 42 + 5 * LEVELS
+)
 SLOTS = MORE + 1
 OFFSET, RATE, OWED, WORD = range(4)  # of a word listed: reads each time the level runs, and those to come, in 1 / ONE
 ONE = 256
@@ -51,8 +54,23 @@ def access(s: State, p: State, address: int, size: int, write: int) -> None:
 
 
 @native
+def note_device_fault(s: State, p: State, address: int, size: int, write: int) -> None:
+    """Note an unaligned access where it is to Device memory."""
+    q = find(s, address)
+    if q >= 0 and s[q + L.FLAGS] & L.DEVICE:
+        p[FAULT_ADDRESS], p[FAULT_SIZE], p[FAULT_WRITE] = address, size, write
+
+
+@native
 def unaligned_access(s: State, p: State, address: int, size: int, write: int) -> None:
-    """A word off a word boundary: bytes and aligned halfwords on a Cortex-M4, one access on a Cortex-M7."""
+    """A word off a word boundary: bytes and aligned halfwords on a Cortex-M4, one access on a Cortex-M7. A halfword
+    off its boundary is one access here."""
+    if p[DEVICE_FAULTS] and p[FAULT_ADDRESS] == 0:
+        note_device_fault(s, p, address, size, write)
+    if size == 2:
+        if p[PLAY]:
+            access(s, p, address, size, write)
+        return
     parts = 1 if write else 2
     if p[SPLITS]:
         parts = 3 if address & 1 else 2
@@ -70,7 +88,7 @@ def unaligned_access(s: State, p: State, address: int, size: int, write: int) ->
 @native
 def load(s: State, p: State, address: int, size: int) -> None:
     """One load of an operand."""
-    if size == 4 and address & 3:
+    if address & (size - 1):
         unaligned_access(s, p, address, size, 0)
     elif p[PLAY]:
         access(s, p, address, size, 0)
@@ -79,7 +97,7 @@ def load(s: State, p: State, address: int, size: int) -> None:
 @native
 def store(s: State, p: State, address: int, size: int) -> None:
     """One store to an operand."""
-    if size == 4 and address & 3:
+    if address & (size - 1):
         unaligned_access(s, p, address, size, 1)
     elif p[PLAY]:
         access(s, p, address, size, 1)
