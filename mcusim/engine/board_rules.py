@@ -37,8 +37,9 @@ def transfer_warnings(program: Program, machine: Machine) -> list[str]:
         if dma is not None and task.setting is None and any(value % dma.beat for value in values):
             off[dma.name, dma.beat] += 1
     return [
-        f"{number:,} of {len(transfers):,} transfers do not begin or end on a beat of {beat} B: a board's {name} drops the"
-        f" lowest bits of the address; --set dma.{name}.beat=1B moves what is meant; `mcusim verify` lists them"
+        f"{number:,} of {len(transfers):,} transfers do not begin or end on a beat of {beat} B: a board's {name} drops"
+        f" the lowest bits of an address; with --set 'dma.{name}.beat=1 B' it moves what is meant (mcusim verify lists"
+        " them)"
         for (name, beat), number in off.items()
     ]
 

@@ -23,7 +23,7 @@ def verdict_text(result: Result) -> str:
     """``"fits: 23.3 KiB of 320 KiB SRAM, 31.2 ms (26.4 to 37.6), 15 mJ"``, with limits that are exceeded first;
     ``"does not fit: needs 8.9 KiB of 8 KiB SRAM"``; '' where neither a run nor a memory that is too small is known."""
     if result.run is None:
-        return negative_text(result) if result.verdict else ""
+        return negative_text(result) if result.verdict or result.fault is not None else ""
     beyond = ", ".join(limit_name(one) for one in result.advice.limits if not one.met)
     counted = result.verdict
     head = f"exceeds the limit of {beyond}" if beyond else "runs" if counted is None else "fits"
@@ -53,7 +53,10 @@ def negative_text(result: Result) -> str:
     counted = result.verdict
     if counted is not None:
         return f"does not fit: needs {_room(counted, result)}"
-    return "faults" if result.fault is not None else "cannot be planned"
+    if result.fault is None:
+        return "cannot be planned"
+    where = f"{result.fault.kind} in operator {result.fault.operator} {result.fault.type}"
+    return f"{'would fault' if result.fidelity == 'replay' else 'faults'}: {where}"
 
 
 def _room(counted: MemoryVerdict, result: Result) -> str:
