@@ -49,7 +49,9 @@ class StoredLog(Generic[R]):
 def read_log(path: Path, kind: LogKind[R]) -> StoredLog[R]:
     """What a log has. Raises UsageError for a file that is none, with the line."""
     data = read_guarded(path, LARGEST, UsageError, too_large=", the most a log may have")
-    lines = data.split(b"\n")[:-1]  # the rest was cut short
+    *lines, rest = data.split(b"\n")
+    if rest and not _cut_short(rest, kind, head=not lines):
+        raise UsageError(f"{path}:{len(lines) + 1}: is not a line of a log of `{kind.command}`; name another file")
     records, head = list[R](), _head(path, lines[0], kind) if lines else {}
     for number, line in enumerate(lines[1:], 2):
         try:
@@ -59,6 +61,12 @@ def read_log(path: Path, kind: LogKind[R]) -> StoredLog[R]:
             key = ".".join(map(str, first["loc"])) or "the line"
             raise UsageError(f"{path}:{number}: is no record of a {kind.record}: {key}: {rule_of(first)}") from None
     return StoredLog(head, records, sum(len(line) + 1 for line in lines))
+
+
+def _cut_short(rest: bytes, kind: LogKind[R], head: bool) -> bool:
+    """Whether ``rest``, behind the last whole line, may be a line that was being written: the first one or a record."""
+    start = json.dumps({"format": kind.format})[:-1].encode() if head else b"{"
+    return rest.startswith(start) or start.startswith(rest)
 
 
 def _head(path: Path, line: bytes, kind: LogKind[R]) -> dict[str, Any]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import Any
 
 from mcusim.errors import UsageError
 
-__all__ = ["MOST_SEED", "drawn", "draws", "hashed", "placeholders", "seed_of", "substituted"]
+__all__ = ["MOST_DRAWS", "MOST_SEED", "drawn", "draws", "hashed", "placeholders", "seed_of", "substituted"]
 
 MOST_SEED = 999_999
+MOST_DRAWS = 64  # of all parameters together
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SHUFFLED = ("choice", "items")
 
@@ -53,8 +55,11 @@ def drawn(raw: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def draws(raw: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The document of the lab with every combination of its parameters' values, in the order of the file."""
+    """The document of the lab with every combination of its parameters' values, in the order of the file; with the
+    first values alone where there are more than :data:`MOST_DRAWS`, which a lab may not have."""
     several = _several(raw)
+    if prod(map(len, several.values())) > MOST_DRAWS:
+        several = {name: values[:1] for name, values in several.items()}
     for values in product(*several.values()):
         yield _with(raw, dict(zip(several, values, strict=True)))
 

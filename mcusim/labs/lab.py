@@ -43,7 +43,6 @@ __all__ = [
 Option = str | int | float | bool
 Text = Annotated[str, Field(min_length=1)]
 MOST_SETTINGS = 96  # of all knobs together
-MOST_DRAWS = 64  # of all parameters together
 
 
 class LabTableModel(BaseModel):

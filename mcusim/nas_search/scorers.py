@@ -26,6 +26,7 @@ from mcusim.nas_search.evolution import Scorer
 from mcusim.processes import TooLongError, time_limited
 from mcusim.sweeps.ordered_work import OrderedWork
 from mcusim.units import quoted
+from mcusim.user_code import reasons, short_text
 
 __all__ = ["SECONDS", "scorer_file", "scorer_of", "scorer_sha256"]
 
@@ -140,36 +141,23 @@ class _UserFunction:
         function, shown = self.loaded(), f"scorer {self.path}:{self.name}"
         with self._heard(shown):
             value = function(dict(network))
-        if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-            with suppress(OverflowError):
-                if isfinite(number := float(value)) and abs(number) < MOST:
-                    return number
-        raise UsageError(f"{shown} gives {_text(value)}, which is no finite number")
+            if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+                with suppress(OverflowError):
+                    if isfinite(number := float(value)) and abs(number) < MOST:
+                        return number
+        raise UsageError(f"{shown} gives {short_text(value)}, which is no finite number")
 
     @contextmanager
     def _heard(self, shown: str) -> Iterator[None]:
         """A user's code: what it prints is no result, whatever it raises becomes a UsageError that names it, as
         ``shown``, and it has its time."""
         try:
-            with redirect_stdout(sys.stderr), time_limited(self.seconds):
+            with reasons(shown, UsageError), redirect_stdout(sys.stderr), time_limited(self.seconds):
                 yield
         except TooLongError:
             raise UsageError(f"{shown} does not end within {self.seconds:g} s; --scorer-limit gives it more") from None
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # whatever a user's code does
-            text = _text(error)
-            raise UsageError(f"{shown}: {type(error).__name__}{': ' if text else ''}{text}") from None
 
 
 def _score(job: tuple[_UserFunction, Mapping[str, Any]]) -> float:
     function, network = job
     return function.score(network)
-
-
-def _text(value: object) -> str:
-    """One short line, of an object of a user's."""
-    try:
-        return " ".join(str(value).split())[:200]
-    except BaseException:  # it may raise anything
-        return f"an object of type {type(value).__name__[:80]}"

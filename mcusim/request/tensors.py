@@ -6,7 +6,6 @@ Not modelled: images and sounds; their preparation belongs to the application.
 from __future__ import annotations
 
 import io
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from mcusim.errors import UsageError
-from mcusim.files import read_guarded
 from mcusim.model.graph import Graph, Tensor
 from mcusim.units import quoted
 
@@ -93,17 +91,8 @@ def _checked(tensor: Tensor, given: Input) -> Array:
 def _load(path: Path, tensor: Tensor) -> Array:
     """A ``.npy`` file that is no larger than the tensor asks for; what is no regular file is not even opened."""
     less = f"; {tensor.dtype} {_shape(tensor.shape)} takes less"
-    data = read_guarded(path, 8 * tensor.elements + _HEADER, UsageError, shown=f"input {path}", too_large=less)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
-            values = np.load(io.BytesIO(data), allow_pickle=False)
-    except Exception as error:  # numpy's reader of headers lets through whatever its tokenizer and parser raise
-        reason = str(error) or type(error).__name__
-        raise UsageError(f"input {path}: cannot be read as .npy: {reason[:200]}") from None
-    if not isinstance(values, np.ndarray):
-        raise UsageError(f"input {path}: has several arrays; give one .npy for each input")
-    return values
+    most, several = 8 * tensor.elements + _HEADER, "give one .npy for each input"
+    return read_npy(path, most, UsageError, shown=f"input {path}", too_large=less, several=several)
 
 
 def _formula(tensor: Tensor) -> str:

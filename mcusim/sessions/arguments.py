@@ -73,7 +73,7 @@ class CallArguments:
         elif isinstance(value, bool | np.bool_ | int | np.integer) and -(1 << 31) <= int(value) < 1 << 32:
             self._in_core((int(value) & 0xFFFF_FFFF).to_bytes(4, "little"), 4)
         else:
-            raise UsageError(f"{str(value)[:40]!r} cannot be passed to a function: {_instead(value)}")
+            raise UsageError(f"{_shown(value)} cannot be passed to a function: {_instead(value)}")
 
     def _in_floats(self, data: bytes, item: int) -> None:
         """Whole registers next to each other, the first that are free; or all of it on the stack."""
@@ -110,6 +110,12 @@ def _item(value: np.generic) -> int | None:
     first = kinds[0]
     alike = first.kind == "f" and first.itemsize in (4, 8) and all(kind == first for kind in kinds)
     return first.itemsize if alike and len(kinds) <= MOST_FLOATS else None
+
+
+def _shown(value: Any) -> str:
+    """A few characters of a value; Python writes no integer of over 4,300 digits in decimal."""
+    large = isinstance(value, int) and value.bit_length() > 64
+    return repr((hex(value) if large else str(value))[:40])
 
 
 def _instead(value: Any) -> str:

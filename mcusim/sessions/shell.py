@@ -6,6 +6,7 @@ Not modelled: Python; in a script or a notebook :func:`mcusim.session` is the wa
 from __future__ import annotations
 
 import cmd
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mcusim.errors import McusimError, UsageError
+from mcusim.npy_file import read_npy
 from mcusim.sessions.session import DeviceSession, SessionCall, SessionSnapshot
 from mcusim.sessions.tensor import SessionTensor
 from mcusim.sessions.traffic import LINKS
@@ -27,6 +29,9 @@ __all__ = ["SessionShell"]
 Answer = tuple[str, Mapping[str, Any]]
 TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
 SHOWN = 32  # values of a tensor
+LARGEST = 1 << 28  # bytes of a tensor
+MOST_SIDES = 32
+LONGEST_VALUE = 100  # characters of a call's argument
 HELP = {
     "load": "load FILE... [region=NAME] [data=NAME] [include=DIR] [flags=TEXT]   object, C, C++ or assembly files",
     "unload": "unload NAME   give a module's memory back",
@@ -204,7 +209,7 @@ class SessionShell(cmd.Cmd):
             raise UsageError(HELP["call"])
         name, *values = plain
         limit = options.get("limit", "2000000000")
-        if not limit.isdecimal() or not 0 < int(limit) < 1 << 62:
+        if _whole(limit) is None or not 0 < int(limit) < 1 << 62:
             raise UsageError(f"limit = {limit[:40]}: must be a number of instructions")
         call = self.session.call(name, *map(self._value, values), max_instructions=int(limit))
         if self._queues:
@@ -215,10 +220,10 @@ class SessionShell(cmd.Cmd):
     def _value(self, text: str) -> Any:
         if text in self.tensors:
             return self.tensors[text]
-        try:
+        if len(text) > LONGEST_VALUE:
+            raise UsageError(f"{quoted(text[:40])}...: a value has at most {LONGEST_VALUE} characters")
+        with suppress(ValueError):
             return int(text, 0)
-        except ValueError:
-            pass
         try:
             return np.float32(text[:-1]) if text.endswith("f") else np.float64(text)
         except ValueError:
@@ -308,26 +313,25 @@ def _shape(tensor: SessionTensor) -> str:
 
 
 def _from_file(path: Path) -> Any:
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    if not isinstance(array, np.ndarray):
-        raise UsageError(f"{path}: has several arrays; save it as a .npy")
-    return array
+    too_large = ", more than any device's memory"
+    return read_npy(
+        path, LARGEST, UsageError, shown=str(path)[:200], too_large=too_large, several="save one alone as a .npy"
+    )
 
 
 def _array(shape: str, rest: Sequence[str], seed: str | None) -> Any:
     sides = shape.split("x")
     kind = rest[0] if rest else "int8"
-    if not all(side.isdecimal() and len(side) < 10 for side in sides) or kind not in TYPES or len(rest) > 2:
+    if not all(_whole(side) is not None for side in sides) or kind not in TYPES or len(rest) > 2:
         raise UsageError(f"{HELP['tensor']}; types: {', '.join(TYPES)}")
+    if len(sides) > MOST_SIDES:
+        raise UsageError(f"a tensor of {len(sides)} sides: at most {MOST_SIDES}")
     dtype, size = np.dtype(kind), tuple(int(side) for side in sides)
-    if int(np.prod(size, dtype=object)) * dtype.itemsize > 1 << 28:
-        raise UsageError(f"a tensor of {shape} {kind} is larger than any device's memory")
+    if int(np.prod(size, dtype=object)) * dtype.itemsize > LARGEST:
+        raise UsageError(f"a tensor of {shape[:80]} {kind} is larger than any device's memory")
     if seed is not None:
-        if not seed.isdecimal():
-            raise UsageError(f"random={seed[:40]}: must be a seed, a whole number")
+        if _whole(seed) is None:
+            raise UsageError(f"random={seed[:40]}: must be a seed, a whole number of up to 18 digits")
         bits = np.random.default_rng(int(seed)).integers(0, 256, size=(*size, dtype.itemsize), dtype=np.uint8)
         if dtype.kind == "f":
             return np.random.default_rng(int(seed)).standard_normal(size).astype(dtype)
@@ -335,7 +339,12 @@ def _array(shape: str, rest: Sequence[str], seed: str | None) -> Any:
     try:
         return np.full(size, dtype.type(rest[1] if len(rest) == 2 else 0), dtype)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{rest[1][:40]!r} is no {kind}: {error}") from None
+        raise UsageError(f"{rest[1][:40]!r} is no {kind}: {str(error)[:120]}") from None
+
+
+def _whole(text: str) -> int | None:
+    """A whole number of up to 18 digits."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def _called(call: SessionCall) -> Answer:

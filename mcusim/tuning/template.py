@@ -210,24 +210,20 @@ class KernelTemplate:
         )
 
     def _by_python(self, g: Geometry, config: Config) -> str:
-        path = self.folder / self.table.python
-        try:
-            text = self._function(dict(config), {name: int(getattr(g, name)) for name in NAMES})
-        except InputError:
-            raise
-        except Exception as error:  # whatever a user's function does
-            raise InputError(f"{path}: source(): {type(error).__name__}: {str(error)[:200]}") from None
-        if not isinstance(text, str) or len(text) > LARGEST_SOURCE:
+        path, function = self.folder / self.table.python, self._function
+        with reasons(f"{path}: source()", InputError, own=(InputError,)):
+            text = function(dict(config), {name: int(getattr(g, name)) for name in NAMES})
+        if type(text) is not str or len(text) > LARGEST_SOURCE:
             raise InputError(f"{path}: source() must return C as a text of up to 1 MiB, not {type(text).__name__}")
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise InputError(f"{path}: source() returns a text with half of a surrogate pair, which no file can have")
         return text
 
     @cached_property
     def _function(self) -> Any:
         path = self.folder / self.table.python
-        try:
+        with reasons(str(path), InputError):
             function = runpy.run_path(str(path)).get("source")
-        except Exception as error:
-            raise InputError(f"{path}: {type(error).__name__}: {str(error)[:200]}") from None
         if not callable(function):
             raise InputError(f"{path}: must define source(config, shape), which returns C")
         return function

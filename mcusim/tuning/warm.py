@@ -71,11 +71,13 @@ def _of_task(
 ) -> list[WarmTrial]:
     try:
         template = open_template(name)
+        if not all(type(side) is int and 0 <= side < 1 << 31 for side in task["shape"].values()):
+            raise UsageError("its shape has sides that are no whole numbers")
         g = Geometry(type=task["operator"], **task["shape"])
         space = template.space(g)
         places = {operand: _region(machine, region) for operand, region in task["places"].items()}
         features = ConfigFeatures(g, places, machine, template, space)
-    except (KeyError, TypeError, AttributeError, InputError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, InputError) as error:
         raise UsageError(f"{path}: its first line has no layer to learn from: {str(error)[:120]}") from None
     base = next((record.cycles for record in records if record.trial == 0), None)
     found = []
