@@ -14,6 +14,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from mcusim.labs.draw import MOST_DRAWS
+
 __all__ = [
     "Arrange",
     "Ask",

@@ -15,6 +15,7 @@ import numpy as np
 
 from mcusim.errors import UsageError
 from mcusim.model.graph import Graph, Tensor
+from mcusim.npy_file import read_npy
 from mcusim.units import quoted
 
 __all__ = ["SEED", "Array", "Input", "input_series", "model_inputs", "npy_bytes", "random_inputs"]

@@ -31,6 +31,7 @@ from mcusim.model.geometry import Geometry
 from mcusim.model.operators import OPERATORS
 from mcusim.tuning.space import Config, ConfigSpace, Knob, KnobValue, divisors, orders
 from mcusim.units import quoted
+from mcusim.user_code import reasons
 from mcusim.validation_errors import rule_of
 
 __all__ = ["KernelTemplate", "open_template", "template_names"]
