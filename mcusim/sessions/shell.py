@@ -8,7 +8,7 @@ from __future__ import annotations
 import cmd
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from difflib import get_close_matches
 from math import isfinite
@@ -31,7 +31,7 @@ TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64
 SHOWN = 32  # values of a tensor
 LARGEST = 1 << 28  # bytes of a tensor
 MOST_SIDES = 32
-LONGEST_VALUE = 100  # characters of a call's argument
+LONGEST_VALUE, LONGEST_NAME = 100, 80  # characters of a call's argument, of a tensor's name
 HELP = {
     "load": "load FILE... [region=NAME] [data=NAME] [include=DIR] [flags=TEXT]   object, C, C++ or assembly files",
     "unload": "unload NAME   give a module's memory back",
@@ -147,7 +147,7 @@ class SessionShell(cmd.Cmd):
         name = _only(words, "unload")
         modules = {module.name: module for module in self.session.modules}
         if name not in modules:
-            raise UsageError(f"no module {quoted(name)}; there are {', '.join(modules) or 'none'}")
+            raise UsageError(f"no module {quoted(name)}; there are {_listed(modules)}")
         modules[name].unload()
         return f"{name} is unloaded", {"module": name}
 
@@ -159,7 +159,7 @@ class SessionShell(cmd.Cmd):
 
     def _tensor(self, words: list[str]) -> Answer:
         plain, options = _split(words, ("region", "random"))
-        if len(plain) < 2 or not plain[0].isidentifier():
+        if len(plain) < 2 or not plain[0].isidentifier() or len(plain[0]) > LONGEST_NAME:
             raise UsageError(HELP["tensor"])
         name, what, *rest = plain
         if name in self.tensors:
@@ -175,7 +175,7 @@ class SessionShell(cmd.Cmd):
         if len(words) != count:
             raise UsageError(HELP[command])
         if words[0] not in self.tensors:
-            raise UsageError(f"no tensor {quoted(words[0])}; there are {', '.join(self.tensors) or 'none'}")
+            raise UsageError(f"no tensor {quoted(words[0])}; there are {_listed(self.tensors)}")
         return words
 
     def _show(self, words: list[str]) -> Answer:
@@ -229,7 +229,7 @@ class SessionShell(cmd.Cmd):
         except ValueError:
             raise UsageError(
                 f"{quoted(text)} is no value: integers, 0x20, 1.5f, 1.5, tensors"
-                f" ({', '.join(self.tensors) or 'none yet'})"
+                f" ({_listed(self.tensors)})"
             ) from None
 
     def _lazy(self, words: list[str]) -> Answer:
@@ -267,13 +267,15 @@ class SessionShell(cmd.Cmd):
 
     def _snapshot(self, words: list[str]) -> Answer:
         name = words[0] if words else "snapshot"
+        if len(name) > LONGEST_NAME:
+            raise UsageError(f"snapshot {quoted(name[:40])}...: a name has at most {LONGEST_NAME} characters")
         self._snapshots[name] = self.session.snapshot(), dict(self.tensors)
         return f"{name} is kept", {"snapshot": name}
 
     def _restore(self, words: list[str]) -> Answer:
         name = words[0] if words else "snapshot"
         if name not in self._snapshots:
-            raise UsageError(f"no snapshot {quoted(name)}; there are {', '.join(self._snapshots) or 'none'}")
+            raise UsageError(f"no snapshot {quoted(name)}; there are {_listed(self._snapshots)}")
         snapshot, tensors = self._snapshots[name]
         self.session.restore(snapshot)
         self.tensors = dict(tensors)
@@ -300,6 +302,11 @@ def _split(words: Sequence[str], names: Sequence[str]) -> tuple[list[str], dict[
         else:
             plain.append(word)
     return plain, options
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names, for a line."""
+    return ", ".join(names)[:300] or "none"
 
 
 def _only(words: Sequence[str], command: str) -> str:
