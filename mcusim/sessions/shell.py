@@ -228,8 +228,7 @@ class SessionShell(cmd.Cmd):
             return np.float32(text[:-1]) if text.endswith("f") else np.float64(text)
         except ValueError:
             raise UsageError(
-                f"{quoted(text)} is no value: integers, 0x20, 1.5f, 1.5, tensors"
-                f" ({_listed(self.tensors)})"
+                f"{quoted(text)} is no value: integers, 0x20, 1.5f, 1.5, tensors ({_listed(self.tensors)})"
             ) from None
 
     def _lazy(self, words: list[str]) -> Answer:

@@ -12,7 +12,7 @@ from tests.support.imports import FILES, MODULES, PACKAGE, circles, imported
 from tests.support.other_processes import LONGEST_WAIT
 
 ORDER = """
-    errors units text files validation_errors record_log display processes _version
+    errors units text files npy_file validation_errors record_log display processes user_code _version
     | native | machine | model | memory | cpu
     | kernels | runtime
     | program | plan | codegen | engine | request | results | report | verification | api | evidence | sweeps
