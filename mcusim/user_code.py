@@ -19,9 +19,10 @@ def reasons(
 ) -> Iterator[None]:
     """What a user's code raises becomes what ``problem`` makes of ``shown``, the type and the text, also what asks for
     the end of the process. A keyboard interrupt, the end of its time, and those of ``own`` go on as they are."""
+    passed: tuple[type[BaseException], ...] = (KeyboardInterrupt, TooLongError, *own)
     try:
         yield
-    except (KeyboardInterrupt, TooLongError, *own):
+    except passed:
         raise
     except BaseException as error:  # whatever a user's code does
         text = short_text(error)
