@@ -26,7 +26,7 @@ def read_npy(
     """
     import numpy as np
 
-    data = read_guarded(path, most, problem, shown=shown, too_large=too_large)
+    data = read_guarded(path, most, problem, shown=shown, too_large=too_large, missing="No such file or directory")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
