@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from mcusim.api.best_plan import best_plan
 from mcusim.api.play import result_of, simulate_program
 from mcusim.errors import DoesNotFit, ProgramError, UsageError
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
-from mcusim.plan import plan
 from mcusim.plan.array_choice import chosen_options
 from mcusim.plan.options import WEIGHTS
 from mcusim.program import Program, read_program
@@ -92,7 +92,7 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     request = RunRequest(chosen, graph)
     try:
         kernels = chosen.kernels.planned(chosen.fidelity)
-        program = plan(graph, machine, chosen.policy, kernels=kernels, options=chosen.options)
+        program = best_plan(graph, machine, chosen, kernels)
     except DoesNotFit as reason:
         return result_of(request, machine, reason, _flash(graph, machine, chosen, None))
     flash, request = _flash(graph, machine, chosen, program), replace(request, program=program)
@@ -115,7 +115,7 @@ def plan_program(
 
     ``overrides`` are the keys that were changed in ``machine``; the header keeps them for a replay.
     """
-    program = plan(graph, machine, chosen.policy, kernels=chosen.kernels.planned(), options=chosen.options)
+    program = best_plan(graph, machine, chosen, chosen.kernels.planned())
     if not overrides:
         return program
     options = {**program.header.options, "set": dict(sorted(overrides.items()))}

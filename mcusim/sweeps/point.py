@@ -12,6 +12,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
+from mcusim.api.best_plan import best_plan
 from mcusim.api.play import simulate_program
 from mcusim.engine.execute import code_address
 from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, UsageError
@@ -23,6 +24,7 @@ from mcusim.machine.clock_tree import clock_columns
 from mcusim.machine.description import Machine
 from mcusim.plan import plan, takers
 from mcusim.plan.options import RUNTIME, without_effect
+from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.program.opaque import Costs
 from mcusim.program.program import Program
 from mcusim.request.period import Period
@@ -151,7 +153,10 @@ def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -
     graph = graph_of(*model)
     row: Row = {"status": "ok", "error": None, "macs": _macs(model)}
     try:
-        program = _planned(model, kernels, chosen, PlanView(machine))
+        if chosen.policy in takers(BUFFER_SIZES.name) and chosen.options[BUFFER_SIZES] == "best":
+            program = best_plan(graph, machine, chosen, chosen.kernels.planned(chosen.fidelity))
+        else:
+            program = _planned(model, kernels, chosen, PlanView(machine))
     except DoesNotFit as reason:
         return all_keys(machine), _negative(row, reason)
     result = simulate_program(RunRequest(chosen, graph, program), machine)
@@ -216,6 +221,8 @@ def _has_effect(option: str, inputs: Mapping[str, Any]) -> bool:
 
 def _settings(work: SharedWork, inputs: Mapping[str, Any]) -> Settings:
     given = {key: value for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs)}
+    if inputs["policy"] in takers(BUFFER_SIZES.name):  # a sweep shows what each budget does
+        given.setdefault(BUFFER_SIZES.name, "largest")
     return settings(
         inputs["policy"],
         kernels_of(*work.kernels[inputs["kernels"]], inputs["fidelity"]),

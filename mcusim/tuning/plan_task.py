@@ -27,7 +27,8 @@ from mcusim.model.geometry import geometry
 from mcusim.plan.operand_roles import data_inputs
 from mcusim.plan.options import PlanOptions
 from mcusim.plan.overlay.tiling import partition, smallest_factor
-from mcusim.plan.registry import declared_options, find_policy, plan_options
+from mcusim.plan.policies.tinyops import BUFFER_SIZES
+from mcusim.plan.registry import declared_options, find_policy, plan_options, takers
 from mcusim.program import program_graph, write_program
 from mcusim.program.program import Compute, Program
 from mcusim.request.settings import Settings, settings
@@ -146,13 +147,18 @@ class PlanTask:
             knobs["row_tiles"] = rows
         else:
             knobs.pop("row_tiles", None)
-        asked = plan_options(**{**self.options, **knobs})
+        asked = plan_options(**self._with(knobs))
         words = []
         for name, value in asked.values:
             option = declared[name]
             text = option.text(value)
             words.append(f"--{option.flag}" + (f' "{text}"' if " " in text else f" {text}") * (not option.is_flag))
         return " ".join(words)
+
+    def _with(self, knobs: Mapping[str, object]) -> dict[str, Any]:
+        """All options of a plan; buffers are as large as may be, for a tuner tries smaller ones itself."""
+        own = {BUFFER_SIZES.name: "largest"} if self.policy in takers(BUFFER_SIZES.name) else {}
+        return {**self.options, **own, **knobs}
 
     def _needed_rows(self, knobs: Mapping[str, Any]) -> dict[int, int]:
         """Parts of rows that the plan would not have without saying so."""
@@ -203,7 +209,7 @@ class PlanTask:
         return simulate_row(self.graph, self.machine, self._settings(knobs, "replay"))
 
     def _settings(self, knobs: Mapping[str, object], fidelity: str) -> Settings:
-        options = {**self.options, **knobs}
+        options = self._with(knobs)
         inputs = list(self.inputs) if fidelity == "emulate" else None
         return settings(self.policy, self.kernels, options, fidelity=fidelity, inputs=inputs)
 

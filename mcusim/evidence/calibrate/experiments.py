@@ -15,6 +15,8 @@ from mcusim.evidence.calibrate.parameters import OVERHEAD, Parameter
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
+from mcusim.plan.policies.tinyops import BUFFER_SIZES
+from mcusim.plan.registry import takers
 from mcusim.request.settings import Settings, settings
 from mcusim.results.energy import Usage, delivered, usage
 
@@ -158,5 +160,7 @@ class Rig:
 def _settings(asked: Experiment, overhead: str | None) -> Settings:
     cycles = None if overhead is None else int(overhead.split()[0])
     options = {"sram_budget": asked.sram_budget, "weights": asked.weights}
+    if asked.policy in takers(BUFFER_SIZES.name):
+        options[BUFFER_SIZES.name] = "largest"  # as the publications' planner has them
     run = {"code": asked.code, "operator_overhead": cycles}
     return settings(asked.policy, asked.kernels, options, run, fidelity=asked.fidelity)

@@ -11,7 +11,7 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import SRAM_BUDGET, PlanOptions, plan
 from mcusim.plan.options import WEIGHTS
-from mcusim.plan.policies.tinyops import VARIANT
+from mcusim.plan.policies.tinyops import BUFFER_SIZES, VARIANT
 from mcusim.program.program import Header, Program
 from mcusim.request.kernels import DEFAULT_KERNELS
 from mcusim.request.run_options import CODE, OPERATOR_OVERHEAD
@@ -43,7 +43,9 @@ def published_for(graph: Graph, machine: Machine, chosen: Settings, program: Pro
     publication's binary was built like ours.
     """
     options = chosen.options
-    if {name for name, _ in options.values} - {one.name for one in (SRAM_BUDGET, VARIANT, WEIGHTS)}:
+    if {name for name, _ in options.values} - {one.name for one in (SRAM_BUDGET, VARIANT, WEIGHTS, BUFFER_SIZES)}:
+        return None
+    if program is not None and "planned_budget" in program.header.options:  # not the paper's plan
         return None
     if not _same(graph.name, graph.sha256, graph.random_weights, machine, chosen, options[SRAM_BUDGET]):
         return None
@@ -58,7 +60,7 @@ def published_for_program(program: Program, machine: Machine, chosen: Settings) 
     Not modelled: for the program of a ``.tflite``, whose graph is not available, its header is trusted.
     """
     header, budget = program.header, program.header.options.get("sram_budget")
-    if {"order", "allocator", "in_place", "arena", "persistent", "scratch"} & set(header.options):
+    if {"planned_budget", "order", "allocator", "in_place", "arena", "persistent", "scratch"} & set(header.options):
         return None
     try:
         variant = VARIANT.given(header.options.get(VARIANT.name))
@@ -110,5 +112,6 @@ def _by_default(program: Program, graph: Graph, machine: Machine, chosen: Settin
         default = plan(graph, machine, chosen.policy, kernels=chosen.kernels.cost_profile(), options=options)
     except McusimError:
         return False
-    recorded = {key: value for key, value in program.header.options.items() if key != "set"}  # the machine was compared
+    apart = ("set", BUFFER_SIZES.name)  # the machine was compared; how the plan was found does not matter
+    recorded = {key: value for key, value in program.header.options.items() if key not in apart}
     return replace(program, header=replace(program.header, options=recorded)) == default

@@ -11,6 +11,8 @@ from mcusim.errors import UsageError
 from mcusim.evidence.published.same_experiment import SRAM_BUDGETS
 from mcusim.machine.description import Machine
 from mcusim.plan import SRAM_BUDGET
+from mcusim.plan.policies.tinyops import BUFFER_SIZES
+from mcusim.plan.registry import takers
 from mcusim.request.settings import MachineArg, NameArg, Settings, as_list
 
 __all__ = ["tinyops_cases"]
@@ -67,4 +69,6 @@ def tinyops_cases(
 def _settings(base: Settings, machine: str, policy: str) -> Settings:
     if base.options[SRAM_BUDGET] is None:
         base = replace(base, options=base.options.having(SRAM_BUDGET, SRAM_BUDGETS[machine]))
+    if policy in takers(BUFFER_SIZES.name):  # as the paper's planner has them
+        base = replace(base, options=base.options.having(BUFFER_SIZES, "largest"))
     return replace(base, policy=policy)

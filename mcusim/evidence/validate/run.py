@@ -19,6 +19,8 @@ from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.model.reordered import reordered
 from mcusim.plan.ordering import optimal_order
+from mcusim.plan.policies.tinyops import BUFFER_SIZES
+from mcusim.plan.registry import takers
 from mcusim.request.settings import settings
 from mcusim.results import Result
 
@@ -79,7 +81,9 @@ def _replayed(run: PublishedRun) -> dict[str, float]:
 def _simulated(run: PublishedRun, graph: Graph) -> Result:
     if run.order == "optimal":
         graph = reordered(graph, optimal_order(graph).order)
-    options = {"sram_budget": run.sram_budget} | ({"variant": run.variant} if run.variant else {})
+    options: dict[str, object] = {"sram_budget": run.sram_budget} | ({"variant": run.variant} if run.variant else {})
+    if run.policy in takers(BUFFER_SIZES.name):
+        options[BUFFER_SIZES.name] = "largest"  # as the publications' planner has them
     kernels = run.kernels if run.own_kernels is None else str(run.own_kernels)
     chosen = settings(run.policy, kernels, options, fidelity=run.fidelity)
     return simulate_row(graph, load_machine(run.machine), chosen)

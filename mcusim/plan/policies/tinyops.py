@@ -43,7 +43,7 @@ from mcusim.plan.registry import register
 from mcusim.program.program import Buffer, Program, Span
 from mcusim.runtime.planning_costs import Costs
 
-__all__ = ["BUFFERING", "BUFFERS", "OVERLAY", "OVERLAYS", "VARIANT", "plan"]
+__all__ = ["BUFFERING", "BUFFERS", "BUFFER_SIZES", "OVERLAY", "OVERLAYS", "VARIANT", "plan"]
 
 OVERLAYS = ("input", "filter", "bias", "quant")
 BUFFERS = {"double": 2, "single": 1}  # for the tiles of an input, and for filters
@@ -55,6 +55,11 @@ VARIANT = choice(
     "variant", ("2022", "2023"), "2022", metavar="YEAR",
     help="With {takers}: 2022 (default), as the TinyOps paper has it, or 2023, as its public firmware does: one filter"
     " buffer, an early first tile.",
+)  # fmt: skip
+BUFFER_SIZES = choice(
+    "buffer_sizes", ("best", "largest"), "best", metavar="RULE",
+    help="With {takers}: best (default): of the fastest plan within the budget, by replay; largest: as large as the"
+    " budget lets them be, as in the TinyOps paper.",
 )  # fmt: skip
 TILE_BUFFER = size("tile_buffer", help="With {takers}: the most that a buffer for input tiles may take.")
 ROW_TILES = counts(
@@ -69,17 +74,21 @@ ON_CHIP = size(
     " not copied.",
 )
 _BY_OPERATOR: tuple[Option[Any], ...] = (ROW_TILES, UNCOPIED, ON_CHIP)
-OPTIONS = (SRAM_BUDGET, OVERLAY, BUFFERING, VARIANT, CHANNEL_TILES, TILE_BUFFER, ROW_TILES, UNCOPIED, ON_CHIP)
+OPTIONS = (
+    SRAM_BUDGET, BUFFER_SIZES, OVERLAY, BUFFERING, VARIANT, CHANNEL_TILES, TILE_BUFFER, ROW_TILES, UNCOPIED, ON_CHIP,
+)  # fmt: skip
 
 
 class TinyopsOptions(TypedDict, total=False):
-    """``sram_budget``: the most on-chip RAM, in bytes or as a text (``"9 KiB"``). ``overlay``: what is copied, some of
+    """``sram_budget``: the most on-chip RAM, in bytes or as a text (``"9 KiB"``). ``buffer_sizes``: ``best`` or
+    ``largest`` within it. ``overlay``: what is copied, some of
     :data:`OVERLAYS`. ``buffering``: of :data:`BUFFERS`. ``variant``: ``2022`` or ``2023``. By number of the model's
     operators, as ``{75: 14}`` or ``"75:14,73:2"``: ``channel_tiles`` and ``row_tiles``, parts of the output's channels
     and rows; ``uncopied`` (``"8:input"``), what is read in place. ``tile_buffer``: the most of a buffer for tiles;
     ``on_chip``: RAM for call structures and small activations."""
 
     sram_budget: int | str | None
+    buffer_sizes: str | None
     overlay: Iterable[str] | None
     buffering: str | None
     variant: int | str | None
@@ -95,11 +104,11 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     """Arena, interpreter's data and weights in SDRAM; overlay buffers and the kernels' scratch in the SRAM pool.
 
     :data:`OVERLAY` says what is copied: ``input`` (tiles of inputs; without it nothing is partitioned), ``filter``,
-    ``bias``, ``quant`` (multipliers and shifts). The core reads the rest in place and writes outputs
-    straight to SDRAM. ``SRAM_BUDGET`` bounds the SRAM buffers, ``options[WEIGHTS]`` may name another region for
-    the weights. :data:`BUFFERING` ``single`` leaves out the second buffer of each pair: DMA and core then wait for
-    each other, but the same SRAM holds larger tiles. With a data cache, buffers are padded to whole lines and by one
-    line.
+    ``bias``, ``quant`` (multipliers and shifts). The core reads the rest in place and writes outputs straight to SDRAM.
+    ``SRAM_BUDGET`` bounds the SRAM buffers, which are as large as it lets them be (:data:`BUFFER_SIZES` ``best`` is for
+    :mod:`mcusim.api.best_plan`, which plans for several budgets); ``options[WEIGHTS]`` may name another region for the
+    weights. :data:`BUFFERING` ``single`` leaves out the second buffer of each pair: DMA and core then wait for each
+    other, but the same SRAM holds larger tiles. With a data cache, buffers are padded to whole lines and by one line.
 
     Rules: the public TinyOps firmware (see :mod:`mcusim.plan.overlay.tiling` and :mod:`mcusim.plan.overlay.buffers`).
     Raises DoesNotFit when no partition factor makes the buffers fit, UsageError when the machine has no SDRAM or no

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from mcusim.plan.options import RUNTIME
 from mcusim.plan.registry import policy_options
-from mcusim.plan.verdict import ARRAY
+from mcusim.plan.verdict import ARRAY, MemoryVerdict
 from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
 from mcusim.report.period import period_notes, period_rows
@@ -154,7 +155,17 @@ def _memory(result: Result, run: Run) -> list[str]:
     parts = ["activations", "scratch", "overlay", "runtime", "weights", *["state"] * bool(memory.state)]
     text = ", ".join(f"{part} {size(getattr(memory, part))}" for part in parts)
     counted = [] if result.verdict is None else counted_lines(result.verdict, result.machine)
+    counted += _smaller_budget(run.header.options, result.verdict)
     return [*_with_remark(rows), *wrapped(f"in parts: {text}"), *counted, *_arena(result, memory.arena)]
+
+
+def _smaller_budget(options: Mapping[str, Any], verdict: MemoryVerdict | None) -> list[str]:
+    """What a plan says that was made for less than there is."""
+    if "planned_budget" not in options or verdict is None:
+        return []
+    budget, count = options["planned_budget"], options["plans_tried"]
+    room = size(options["sram_budget"] or verdict.available)
+    return wrapped(f"buffers as for a budget of {size(budget)}: the fastest of {count} plans within {room}")
 
 
 def _arena(result: Result, planned: int) -> list[str]:

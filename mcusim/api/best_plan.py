@@ -1,0 +1,113 @@
+"""The fastest plan within a budget of on-chip RAM, for a policy whose buffers are as large as a budget lets them be.
+
+Larger buffers are not always faster: fewer tiles stand against a data cache that serves small ones, and memories that
+differ. Tried are the plans for the least budget that works and for 8, 12, 16, 24, 32, 48 ... KiB up to the budget, by
+replay. A larger budget tries all that a smaller one does, so that latency never rises with it. Not modelled: budgets in
+between, and kernels without a cost profile, whose buffers are as large as may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from mcusim.engine.execute import execute
+from mcusim.errors import DoesNotFit, KernelFault, UsageError
+from mcusim.kernels.cost.profile import Profile
+from mcusim.kernels.kernel_set import KernelSet
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.plan import plan
+from mcusim.plan.options import SRAM_BUDGET
+from mcusim.plan.policies.tinyops import BUFFER_SIZES
+from mcusim.plan.pools import sram_pool
+from mcusim.plan.registry import takers
+from mcusim.program.program import Program
+from mcusim.request.kernels import Kernels, resolve
+from mcusim.request.run_options import CODE, OPERATOR_OVERHEAD
+from mcusim.request.settings import Settings
+
+__all__ = ["best_plan"]
+
+STEPS = tuple(sorted(size << shift for size in (8, 12) for shift in range(10, 30)))  # bytes
+NEVER = 1 << 62  # cycles of a plan on which a kernel would fault
+
+
+def best_plan(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile | KernelSet) -> Program:
+    """The plan of ``chosen`` for ``kernels`` with the least replayed latency, then the least on-chip RAM.
+
+    A header's options say of a plan for a smaller budget than the one asked for which (``planned_budget``, bytes) and
+    how many different ones there were (``plans_tried``). Raises what :func:`mcusim.plan.plan` raises for the budget.
+    """
+    largest = _planned(graph, machine, chosen, kernels, chosen.options[SRAM_BUDGET])
+    profile = _profile(chosen.kernels) if _chooses(chosen) else None
+    if profile is None:
+        return largest
+    plans = {_buffers(largest): (largest, 0)}
+    for budget in _budgets(graph, machine, chosen, kernels):
+        try:
+            program = _planned(graph, machine, chosen, kernels, budget)
+        except (DoesNotFit, UsageError):  # too small for what is kept on chip, or for a tile
+            continue
+        plans.setdefault(_buffers(program), (program, budget))
+    if len(plans) == 1:
+        return largest
+    costs = {key: (_cycles(program, machine, profile, chosen), _on_chip(program, machine))
+             for key, (program, _) in plans.items()}  # fmt: skip
+    program, budget = plans[min(costs, key=lambda key: costs[key])]
+    if program is largest:
+        return largest
+    options = {**program.header.options, "sram_budget": chosen.options[SRAM_BUDGET]}
+    options |= {"planned_budget": budget, "plans_tried": len(plans)}
+    return replace(program, header=replace(program.header, options=options))
+
+
+def _chooses(chosen: Settings) -> bool:
+    return chosen.policy in takers(BUFFER_SIZES.name) and chosen.options[BUFFER_SIZES] == "best"
+
+
+def _profile(kernels: Kernels) -> Profile | None:
+    """What plans are replayed with; None where there is none."""
+    try:
+        return kernels.profile or resolve(kernels.name, "replay").profile
+    except UsageError:
+        return None
+
+
+def _planned(
+    graph: Graph, machine: Machine, chosen: Settings, kernels: Profile | KernelSet, budget: int | None
+) -> Program:
+    options = chosen.options.having(SRAM_BUDGET, budget)
+    return plan(graph, machine, chosen.policy, kernels=kernels, options=options)
+
+
+def _budgets(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile | KernelSet) -> Iterator[int]:
+    """Those to try, the least first."""
+    room = sram_pool(machine, chosen.options[SRAM_BUDGET]).size
+    least = 0
+    try:
+        _planned(graph, machine, chosen, kernels, 1)
+    except DoesNotFit as reason:
+        least = reason.needed if reason.region == sram_pool(machine).name else 0
+    except UsageError:
+        pass  # what is kept on chip has no room
+    yield from ([least] if 0 < least <= room else [])
+    yield from (step for step in STEPS if least < step <= room)
+
+
+def _buffers(program: Program) -> tuple[object, ...]:
+    """What plans with the same buffers have in common."""
+    spans = [(b.name, b.kind, b.span) for b in program.header.buffers if b.kind in ("overlay", "scratch", "activation")]
+    return (len(program.tasks), *spans)
+
+
+def _cycles(program: Program, machine: Machine, profile: Profile, chosen: Settings) -> int:
+    try:
+        return execute(program, machine, profile, chosen.run[CODE], chosen.run[OPERATOR_OVERHEAD]).cycles
+    except KernelFault:
+        return NEVER
+
+
+def _on_chip(program: Program, machine: Machine) -> int:
+    peaks = program.header.peak_bytes.items()
+    return sum(size for name, size in peaks if machine.memory[name].kind in ("sram", "tcm"))

@@ -1,0 +1,91 @@
+"""A budget is a limit: the fastest plan within it, whatever there is beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcusim import plan_program, replay, simulate
+from mcusim.commands.app import main
+from mcusim.results import to_json
+from tests.support.cases import few
+
+KIB = 1024
+BUDGETS = [size * KIB for size in (16, 24, 32, 48, 64, 100, 200, 256)]
+MODELS = ("ds-cnn", "mobilenet-v1-w0.25-r096", "mcunet-vww0", "mnasnet-w0.30-r080", "proxyless-w0.25-r096",
+          "mobilenet-v2-w0.35-r096")  # fmt: skip
+H743 = """
+extends = "nucleo-h743zi"
+name = "h743-sdram"
+[memory.sdram]
+device = "sdram"
+base = 0x6000_0000
+size = "32 MiB"
+width = "32 bit"
+clock = "100 MHz"
+timing = { CL = "2 sdclk", tRCD = "2 sdclk", tRP = "2 sdclk", tRC = "7 sdclk", tRAS = "5 sdclk", refresh = "15.6 us" }
+"""
+NETWORK = "mobilenet-v1-w0.25-r096"
+BOARD = "stm32f746g-disco"
+
+
+@few(4)
+@pytest.mark.parametrize("board", ["stm32f746g-disco", "stm32f469i-disco"])
+@pytest.mark.parametrize("model", MODELS)
+def test_latency_never_rises_with_the_budget_and_is_no_more_than_that_of_the_largest_buffers(
+    model: str, board: str
+) -> None:
+    before = None
+    for budget in BUDGETS:
+        best, largest = (
+            simulate(model, board, "tinyops", sram_budget=budget, buffer_sizes=rule) for rule in ("best", "largest")
+        )
+        assert (best.run is None) is (largest.run is None)
+        if best.run is None or largest.run is None:
+            assert str(best.does_not_fit) == str(largest.does_not_fit)
+            continue
+        assert best.run.cycles <= largest.run.cycles and (before is None or best.run.cycles <= before)
+        used = [size for name, size in best.run.header.peak_bytes.items() if best.machine.memory[name].kind != "sdram"]
+        assert sum(used) <= budget
+        before = best.run.cycles
+
+
+def test_a_smaller_plan_is_said_and_replayed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    best = simulate(NETWORK, BOARD, "tinyops", sram_budget="192 KiB")
+    assert best.run is not None and best.run.header.options["planned_budget"] == 32 * KIB
+    assert main(["run", NETWORK, "--policy", "tinyops", "--sram-budget", "192 KiB"]) == 0
+    tried = best.run.header.options["plans_tried"]
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"buffers as for a budget of 32 KiB: the fastest of {tried} plans within 192 KiB" in text
+    again = simulate(NETWORK, BOARD, "tinyops", sram_budget="192 KiB")
+    assert again.run is not None and again.run.header == best.run.header
+    program = plan_program(NETWORK, BOARD, "tinyops", sram_budget="192 KiB")
+    assert (run := replay(program).run) is not None and run.cycles == best.run.cycles
+    small = simulate(NETWORK, BOARD, "tinyops", sram_budget="32 KiB", buffer_sizes="largest")
+    assert small.run is not None and small.run.cycles == best.run.cycles
+    assert to_json(best)["options"]["planned_budget"] == 32 * KIB
+
+
+def test_both_fidelities_take_the_same_plan() -> None:
+    runs = [
+        simulate(NETWORK, BOARD, "tinyops", "cmsis", fidelity=fidelity, sram_budget="64 KiB").run
+        for fidelity in ("replay", "emulate")
+    ]
+    assert all(run is not None for run in runs)
+    assert len({run.header.options.get("planned_budget") for run in runs if run is not None}) == 1
+
+
+def test_published_figures_stand_beside_the_papers_plan_alone() -> None:
+    paper = simulate("mnasnet-w0.50-r096", BOARD, "tinyops", buffer_sizes="largest")
+    best = simulate("mnasnet-w0.50-r096", BOARD, "tinyops")
+    assert best.run is not None and paper.run is not None
+    same = "planned_budget" not in best.run.header.options
+    assert (best.measured == paper.measured) is same or paper.measured is None
+
+
+def test_a_board_with_an_sdram_added(tmp_path: Path) -> None:
+    path = tmp_path / "h743-sdram.toml"
+    path.write_text(H743, encoding="utf-8")
+    best, largest = (simulate("mcunet-vww0", path, "tinyops", buffer_sizes=rule).run for rule in ("best", "largest"))
+    assert best is not None and largest is not None and best.cycles <= largest.cycles
