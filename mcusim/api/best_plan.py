@@ -1,9 +1,9 @@
 """The fastest plan within a budget of on-chip RAM, for a policy whose buffers are as large as a budget lets them be.
 
 Larger buffers are not always faster: fewer tiles stand against a data cache that serves small ones, and memories that
-differ. Tried are the plans for the least budget that works and for 8, 12, 16, 24, 32, 48 ... KiB up to the budget, by
-replay. A larger budget tries all that a smaller one does, so that latency never rises with it. Not modelled: budgets in
-between, and kernels without a cost profile, whose buffers are as large as may be.
+differ. Tried are the plans for the least budget that works, for 8, 12, 16, 24, 32, 48 ... KiB up to the budget, and for
+all that there is, by replay. A larger budget tries what a smaller one does, so that latency never rises with it. Not
+modelled: budgets in between, and kernels without a cost profile, whose buffers are as large as may be.
 """
 
 from __future__ import annotations
@@ -43,14 +43,16 @@ def best_plan(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile
     profile = _profile(chosen.kernels) if _chooses(chosen) else None
     if profile is None:
         return largest
-    plans = {_buffers(largest): (largest, 0)}
+    plans: dict[tuple[object, ...], tuple[Program, int]] = {}
     for budget in _budgets(graph, machine, chosen, kernels):
         try:
             program = _planned(graph, machine, chosen, kernels, budget)
         except (DoesNotFit, UsageError):  # too small for what is kept on chip, or for a tile
             continue
         plans.setdefault(_buffers(program), (program, budget))
-    if len(plans) == 1:
+    if _buffers(largest) in plans or not plans:
+        plans[_buffers(largest)] = largest, 0
+    if len(plans) == 1 and not next(iter(plans.values()))[1]:
         return largest
     costs = {key: (_cycles(program, machine, profile, chosen), _on_chip(program, machine))
              for key, (program, _) in plans.items()}  # fmt: skip
@@ -83,8 +85,7 @@ def _planned(
 
 def _budgets(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile | KernelSet) -> Iterator[int]:
     """Those to try, the least first."""
-    room = sram_pool(machine, chosen.options[SRAM_BUDGET]).size
-    least = 0
+    room, every, least = sram_pool(machine, chosen.options[SRAM_BUDGET]).size, sram_pool(machine).size, 0
     try:
         _planned(graph, machine, chosen, kernels, 1)
     except DoesNotFit as reason:
@@ -93,6 +94,7 @@ def _budgets(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile 
         pass  # what is kept on chip has no room
     yield from ([least] if 0 < least <= room else [])
     yield from (step for step in STEPS if least < step <= room)
+    yield from ([every] if room == every else [])
 
 
 def _buffers(program: Program) -> tuple[object, ...]:
