@@ -48,6 +48,8 @@ def alone(row: dict[str, Any], axes: list[str]) -> dict[str, Any]:
         chosen.pop("patch_split", None)
     if "overlay" in chosen:
         chosen["overlay"] = [name for name in chosen["overlay"].split(",") if name != "none"]
+    if row["policy"] == "tinyops":
+        chosen.setdefault("buffer_sizes", "largest")  # as a sweep has them
     try:
         result = mcusim.simulate(
             row["model"],

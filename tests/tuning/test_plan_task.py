@@ -51,7 +51,7 @@ def test_the_default_is_the_plan_as_it_is_and_a_configuration_its_options() -> N
     config = {**space.default, knob.name: least, "goal": 1024, "operator_4": "input in place"}
     options = task().planned(config)
     assert options["channel_tiles"] == {number: least} and options["uncopied"] == "4:input"
-    run = mcusim.simulate("figure-1", BOARD, "tinyops", "cmsis", **BUDGET, **options)  # type: ignore[arg-type]
+    run = mcusim.simulate("figure-1", BOARD, "tinyops", "cmsis", **BUDGET, **options, buffer_sizes="largest")  # type: ignore[arg-type]
     assert run.run is not None and run.run.cycles == task().replayed_cycles(config)
     words = task().options_text(config)
     given = dict(zip(*[iter(shlex.split(words))] * 2, strict=True))
