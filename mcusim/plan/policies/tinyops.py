@@ -74,8 +74,8 @@ ON_CHIP = size(
     " not copied.",
 )
 _BY_OPERATOR: tuple[Option[Any], ...] = (ROW_TILES, UNCOPIED, ON_CHIP)
-_OVERLAYS: tuple[Option[Any], ...] = (OVERLAY, BUFFERING, VARIANT, CHANNEL_TILES, TILE_BUFFER)
-OPTIONS = (SRAM_BUDGET, BUFFER_SIZES, *_OVERLAYS, *_BY_OPERATOR)
+OPTIONS = (SRAM_BUDGET, BUFFER_SIZES, OVERLAY, BUFFERING, VARIANT, CHANNEL_TILES, TILE_BUFFER, ROW_TILES, UNCOPIED,
+           ON_CHIP)  # fmt: skip
 
 
 class TinyopsOptions(TypedDict, total=False):
