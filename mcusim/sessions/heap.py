@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Mapping
+from itertools import count
 
 from mcusim.errors import UsageError
 from mcusim.units import quoted
 
 __all__ = ["SessionHeap"]
+
+
+_NUMBERS = count(1)
 
 
 class SessionHeap:
@@ -21,6 +25,7 @@ class SessionHeap:
         self.regions = dict(regions)
         self._gaps = {name: [(base, base + size)] for name, (base, size) in regions.items() if size}
         self._given: dict[int, tuple[str, int]] = {}
+        self._numbers: dict[int, int] = {}  # of what is given out, by its address
 
     @property
     def used(self) -> int:
@@ -35,7 +40,7 @@ class SessionHeap:
         """One with the same given out."""
         found = SessionHeap(self.regions)
         found._gaps = {name: [*gaps] for name, gaps in self._gaps.items()}
-        found._given = dict(self._given)
+        found._given, found._numbers = dict(self._given), dict(self._numbers)
         return found
 
     def free_bytes(self, region: str) -> int:
@@ -56,16 +61,26 @@ class SessionHeap:
             at = -(-begin // alignment) * alignment
             if at + size <= end:
                 gaps[place : place + 1] = [gap for gap in ((begin, at), (at + size, end)) if gap[0] < gap[1]]
-                self._given[at] = region, size
+                self._given[at], self._numbers[at] = (region, size), next(_NUMBERS)
                 return at
-        largest = max((end - begin for begin, end in gaps), default=0)
-        raise UsageError(f"no room for {size:,} B in {region}: the largest gap has {largest:,} B")
+        largest = self._largest(region)
+        others = [f"{name} ({self._largest(name):,} B)" for name in self.regions if self._largest(name) >= size]
+        hint = f"; there is in {', '.join(others)}: region={others[0].partition(' ')[0]}" if others else ""
+        raise UsageError(f"no room for {size:,} B in {region}: the largest gap has {largest:,} B{hint}")
+
+    def _largest(self, region: str) -> int:
+        return max((end - begin for begin, end in self._gaps.get(region, ())), default=0)
+
+    def number(self, address: int) -> int | None:
+        """Which of all that was ever given out is there now; None for nothing."""
+        return self._numbers.get(address)
 
     def release(self, address: int) -> None:
         """Take an address back. Raises UsageError for one that is not given out."""
         if address not in self._given:
             raise UsageError(f"{address:#010x} is not allocated")
         region, size = self._given.pop(address)
+        del self._numbers[address]
         gaps = self._gaps[region]
         insort(gaps, (address, address + size))
         merged = gaps[:1]

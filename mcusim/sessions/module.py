@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from mcusim.sessions.object_file import VENEER, ObjectFile
+from mcusim.sessions.prototypes import Prototype, read_prototypes
 
 __all__ = ["SectionPlaces", "SessionModule", "section_places"]
 
@@ -16,9 +18,15 @@ class SessionModule:
 
     def __init__(
         self, unload: Callable[[SessionModule], object], name: str, bases: tuple[int, ...], size: int,
-        symbols: dict[str, int],
+        symbols: dict[str, int], file: bytes = b"",
     ) -> None:  # fmt: skip
         self._unload, self.name, self.bases, self.bytes, self.symbols = unload, name, bases, size, symbols
+        self._file = file
+
+    @cached_property
+    def prototypes(self) -> dict[str, Prototype]:
+        """Of its functions, by name, as far as its debug information has them."""
+        return read_prototypes(self._file) if self._file else {}
 
     def __repr__(self) -> str:
         return f"<SessionModule {self.name[:60]}: {self.bytes:,} B, {', '.join(self.symbols)[:80]}>"

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -39,12 +40,14 @@ if TYPE_CHECKING:
     from mcusim.cpu.stops.stop_reason import Stop
     from mcusim.kernels.kernel_set import KernelSet
     from mcusim.sessions.arguments import Value
+    from mcusim.sessions.prototypes import Prototype
 
 __all__ = ["DeviceSession", "SessionCall", "SessionFault", "SessionSnapshot", "session"]
 
 STACK = 16 << 10  # bytes
 LEAST_STACK = 256  # bytes that a function has for itself
-MOST_INSTRUCTIONS = 2_000_000_000
+MOST_INSTRUCTIONS = 50_000_000
+GUARD = np.tile(np.frombuffer(b"\xa5\x5a\xc3\x3c", np.uint8), 8).tobytes()  # behind each tensor
 Array = np.ndarray[Any, Any]
 
 
@@ -77,8 +80,8 @@ class SessionCall:
     Raises SessionFault, then and whenever it is read, where it faulted, or one before it in the queue.
     """
 
-    def __init__(self, session: DeviceSession, name: str) -> None:
-        self._session, self.name = session, name
+    def __init__(self, session: DeviceSession, name: str, prototype: Prototype | None = None) -> None:
+        self._session, self.name, self.prototype = session, name, prototype
         self._returned: _Returned | SessionFault | None = None
 
     def __repr__(self) -> str:
@@ -86,7 +89,7 @@ class SessionCall:
             return f"<call of {self.name}, waiting>"
         if isinstance(self._returned, SessionFault):
             return f"<call of {self.name}: {self._returned}>"
-        return f"<call of {self.name}: {self.signed}, {self.cycles:,.0f} cycles>"
+        return f"<call of {self.name}: {self.value}, {self.cycles:,.0f} cycles>"
 
     def _result(self) -> _Returned:
         if self._returned is None:
@@ -98,14 +101,21 @@ class SessionCall:
         return self._returned
 
     @property
-    def value(self) -> int:
-        """r0, as an unsigned number."""
+    def value(self) -> int | float | None:
+        """What it returned, of the type that its prototype declares (None for void, r0 for a structure); of a function
+        without debug information r0, as an unsigned number."""
+        registers = self._result().registers
+        return registers[0] if self.prototype is None else self.prototype.returns.value(registers)
+
+    @property
+    def unsigned(self) -> int:
+        """r0, as a uint32_t."""
         return self._result().registers[0]
 
     @property
     def signed(self) -> int:
         """r0, as an int32_t."""
-        return self.value - (1 << 32 if self.value & 0x8000_0000 else 0)
+        return self.unsigned - (1 << 32 if self.unsigned & 0x8000_0000 else 0)
 
     @property
     def int64(self) -> int:
@@ -164,6 +174,7 @@ class SessionSnapshot:
     heap: SessionHeap
     modules: tuple[SessionModule, ...]
     printed: bytes
+    guarded: Mapping[int, SessionTensor]
 
 
 class DeviceSession:
@@ -181,6 +192,8 @@ class DeviceSession:
         self._queue: list[_Waiting] = []
         self._lazy = False
         self._unread: SessionFault | None = None  # of a call in a queue
+        self._guarded: dict[int, SessionTensor] = {}  # by number
+        self._ended = False
         stack = self.heap.allocate(STACK, self._data, 32)
         self._stack = stack + STACK, stack
         self._begun = self.snapshot()
@@ -194,8 +207,20 @@ class DeviceSession:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            self.flush()
+        try:
+            if error is None:
+                self.flush()
+        finally:
+            self._ended = True
+
+    def require(self, tensor: SessionTensor | None = None) -> None:
+        """Raise UsageError for a session that has ended, and for a tensor that is freed or another session's."""
+        if self._ended:
+            raise UsageError("the session has ended with its `with` block; make another one")
+        if tensor is not None and tensor.session is not self:
+            raise UsageError(f"the {tensor} is another session's")
+        if tensor is not None and self.heap.number(tensor.address) != tensor.number:
+            raise UsageError(f"the {tensor} was freed, or is gone with a restore")
 
     @property
     def output(self) -> str:
@@ -241,6 +266,7 @@ class DeviceSession:
         UsageError for undefined symbols, all at once, and where there is no room; CompileError (a UsageError) for what
         does not compile; ImageError for a damaged file.
         """
+        self.require()
         file, name = object_of(what, self.machine.core.isa, include, flags)
         return self._linked(file, name, region or self._code, data)
 
@@ -266,7 +292,8 @@ class DeviceSession:
             for base in bases:
                 self.heap.release(base)
             raise
-        module = SessionModule(self.unload, name, tuple(bases), places.bytes, places.symbols(sections, commons))
+        symbols = places.symbols(sections, commons)
+        module = SessionModule(self.unload, name, tuple(bases), places.bytes, symbols, file.elf.data)
         self.modules.append(module)
         for constructor in places.constructors(sections):
             self._call_at(int.from_bytes(self.emulator.read(constructor, 4), "little"), f"a constructor of {name}")
@@ -298,14 +325,18 @@ class DeviceSession:
         """An array in ``region`` (default: the largest SRAM), or room for a shape of ``dtype`` (default int8).
 
         A region that the device cannot write may have one too, as flash has weights. Raises UsageError for a type that
-        a device has not, and where there is no room.
+        a device has not, and where there is no room. Words behind it show stores past its end.
         """
+        self.require()
         values = device_array(array, dtype)
         if alignment < 1 or alignment & (alignment - 1):
             raise UsageError(f"alignment = {alignment}: must be a power of two, in bytes")
-        address = self.heap.allocate(values.nbytes, region or self._data, alignment)
+        address = self.heap.allocate(values.nbytes + len(GUARD), region or self._data, alignment)
         self.write(address, values.tobytes())
-        return SessionTensor(self, address, values.shape, values.dtype)
+        self.emulator.write(address + values.nbytes, GUARD)
+        tensor = SessionTensor(self, address, values.shape, values.dtype, self.heap.number(address) or 0)
+        self._guarded[tensor.number] = tensor
+        return tensor
 
     def structure(self, region: str | None = None, /, **members: Any) -> SessionTensor:
         """A C structure with ``members`` in their order: integers and tensors (their addresses) are words, numpy
@@ -338,19 +369,34 @@ class DeviceSession:
         """Call a function with ``values``: integers, tensors (their addresses), numpy scalars, structures by value.
 
         With ``writes`` it may write these tensors and its stack, nothing else, not even its own variables. In a queue
-        (:meth:`lazy`) it only waits. Raises UsageError for a name that no module has and for other values, SessionFault
-        for a fault and for more instructions than ``max_instructions``.
+        (:meth:`lazy`) it only waits. Values are made to fit the prototype that the module's debug information has.
+        Raises UsageError for a name that no module has, for other values, and for tensors that are freed or another
+        session's; SessionFault for a fault, for more instructions than ``max_instructions``, and for a store past the
+        end of a tensor.
         """
-        address = self.symbols.get(name)
-        if address is None:
-            there = ", ".join(sorted(self.symbols))[:400]
-            raise UsageError(f"no module has a function {quoted(name)}; there are {there or 'none yet'}")
-        waiting = _Waiting(SessionCall(self, name), address, CallArguments.of(values), max_instructions, writes)
+        module = next((module for module in reversed(self.modules) if name in module.symbols), None)
+        if module is None:
+            raise UsageError(f"no module has a function {quoted(name[:80])}{self._near(name)}")
+        for value in (*values, *(writes or ())):
+            self.require(value if isinstance(value, SessionTensor) else None)
+        self.require()
+        prototype = module.prototypes.get(name)
+        fitted = values if prototype is None else prototype.fitted(values)
+        call, arguments = SessionCall(self, name, prototype), CallArguments.of(fitted)
+        waiting = _Waiting(call, module.symbols[name], arguments, max_instructions, writes)
         self._queue.append(waiting)
         if not self._lazy:
             self.flush()
             waiting.call._result()
         return waiting.call
+
+    def _near(self, name: str) -> str:
+        """The three names most like it, a user's modules before the runtime."""
+        found: list[str] = []
+        for module in sorted(self.modules, key=lambda module: module.name == RUNTIME):
+            found += get_close_matches(name[:80], module.symbols, n=3, cutoff=0.3)
+        own = [symbol for module in self.modules if module.name != RUNTIME for symbol in module.symbols]
+        return f"; did you mean {', '.join((found or sorted(own))[:3])}?" if found or own else "; none is loaded yet"
 
     @contextmanager
     def lazy(self) -> Iterator[DeviceSession]:
@@ -403,7 +449,10 @@ class DeviceSession:
         with self._confined(waiting.writes):
             stop = emulator.run(waiting.max_instructions)
         if stop.kind != "returned":
-            raise self._fault(waiting.call.name, stop)
+            self._overrun(waiting.call.name)  # so that it is not another call's
+            raise self._fault(waiting, stop)
+        if (overrun := self._overrun(waiting.call.name)) is not None:
+            raise overrun
         after, took = self._causes(), self._now() - began
         causes = {cause: n for cause in after if (n := after[cause] - before.get(cause, 0.0))}
         registers, low = emulator.registers(), int(emulator.state[C.STACK_LOW])
@@ -411,6 +460,23 @@ class DeviceSession:
         return _Returned(
             (registers["r0"], registers["r1"], s0, s1), took, causes, emulator.instructions - issued, max(0, top - low)
         )
+
+    def _overrun(self, name: str) -> SessionFault | None:
+        """What was stored past the end of a tensor; the words behind it are made whole again."""
+        fault = None
+        for number, tensor in [*self._guarded.items()]:
+            end = tensor.address + tensor.bytes
+            if self.heap.number(tensor.address) != number:
+                del self._guarded[number]
+                continue
+            held = self.emulator.read(end, len(GUARD))
+            if held != GUARD:
+                count = max(i for i, (byte, right) in enumerate(zip(held, GUARD, strict=True), 1) if byte != right)
+                least = "at least " if count == len(GUARD) else ""
+                text = f"{name}: stored {least}{count} B past the end of the {tensor}"
+                fault = fault or SessionFault("store past a tensor", text, f"at {end:#010x}")
+                self.emulator.write(end, GUARD)
+        return fault
 
     @contextmanager
     def _confined(self, writes: Sequence[SessionTensor] | None) -> Iterator[None]:
@@ -438,7 +504,15 @@ class DeviceSession:
             for address, size in self.heap.given()
         )
         arrays = tuple(array.copy() for array in self._arrays())
-        return SessionSnapshot(self, contents, arrays, self.heap.copy(), tuple(self.modules), bytes(self._printed))
+        return SessionSnapshot(
+            self,
+            contents,
+            arrays,
+            self.heap.copy(),
+            tuple(self.modules),
+            bytes(self._printed),
+            dict(self._guarded),
+        )
 
     def restore(self, snapshot: SessionSnapshot) -> None:
         """Go back to a snapshot; modules and tensors made since are gone. Raises UsageError for another session's."""
@@ -454,6 +528,7 @@ class DeviceSession:
             array[:] = held_array
         self.heap, self.modules = snapshot.heap.copy(), [*snapshot.modules]
         self._printed[:] = snapshot.printed
+        self._guarded = dict(snapshot.guarded)
 
     def reset(self) -> None:
         """As a new session: no modules, no tensors, cold caches, cycle 0."""
@@ -468,14 +543,18 @@ class DeviceSession:
     def _causes(self) -> dict[str, float]:
         return cycle_causes(self.emulator)
 
-    def _fault(self, name: str, stop: Stop) -> SessionFault:
+    def _fault(self, waiting: _Waiting, stop: Stop) -> SessionFault:
+        name = waiting.call.name
         pc = self.emulator.registers()["pc"] if stop.fault is None else stop.fault.pc
         location = self._location(pc)
         if stop.fault is not None:
             return SessionFault(stop.fault.kind, f"{name}: {stop.fault.text}", location)
-        text = {"limit": "took more instructions than it may", "loop": "does not end"}.get(
-            stop.kind, f"ended by {stop.kind}"
-        )
+        most = waiting.max_instructions
+        text = {
+            "limit": f"took more instructions than it may, {most:,}; max_instructions, or limit= in a shell, gives it"
+            " more; it was here",
+            "loop": "does not end",
+        }.get(stop.kind, f"ended by {stop.kind}")
         return SessionFault(stop.kind, f"{name}: {text}", location)
 
     def _location(self, pc: int) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from mcusim.errors import McusimError, UsageError
 from mcusim.npy_file import read_npy
-from mcusim.sessions.session import DeviceSession, SessionCall, SessionSnapshot
+from mcusim.sessions.session import MOST_INSTRUCTIONS, DeviceSession, SessionCall, SessionSnapshot
 from mcusim.sessions.tensor import SessionTensor
 from mcusim.sessions.traffic import LINKS
 from mcusim.units import quoted
@@ -208,7 +208,7 @@ class SessionShell(cmd.Cmd):
         if not plain:
             raise UsageError(HELP["call"])
         name, *values = plain
-        limit = options.get("limit", "2000000000")
+        limit = options.get("limit", str(MOST_INSTRUCTIONS))
         if _whole(limit) is None or not 0 < int(limit) < 1 << 62:
             raise UsageError(f"limit = {limit[:40]}: must be a number of instructions")
         call = self.session.call(name, *map(self._value, values), max_instructions=int(limit))
@@ -353,15 +353,30 @@ def _whole(text: str) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
+def _returned(call: SessionCall) -> str:
+    """The value by its prototype, else what registers have."""
+    if call.prototype is None:
+        return f"r0 = {call.signed} ({call.unsigned:#x}), s0 = {call.float32:g}"
+    kind, value = call.prototype.returns, call.value
+    if value is None:
+        return "void"
+    shown = f"{value:g}" if isinstance(value, float) else f"{value:#010x}" if kind.kind == "pointer" else str(value)
+    return f"{kind.text} {shown}"
+
+
+def _finite(value: int | float | None) -> int | float | None:
+    return value if value is None or isfinite(value) else None
+
+
 def _called(call: SessionCall) -> Answer:
     causes = dict(sorted(call.causes.items(), key=lambda item: -item[1]))
     text = (
-        f"{call.name}: r0 = {call.signed} ({call.value:#x}), s0 = {call.float32:g}; {call.cycles:,.0f} cycles,"
+        f"{call.name}: {_returned(call)}; {call.cycles:,.0f} cycles,"
         f" {call.instructions:,} instructions, {call.stack:,} B of stack\n  "
     ) + ", ".join(f"{name} {cycles:,.0f}" for name, cycles in causes.items())
     floats = {"float32": call.float32, "float64": call.float64}
     return text, {
-        "function": call.name, "value": call.value, "signed": call.signed,
-        **{name: value if isfinite(value) else None for name, value in floats.items()},
+        "function": call.name, "value": call.unsigned, "signed": call.signed, "returned": _finite(call.value),
+        **{name: _finite(value) for name, value in floats.items()},
         "cycles": call.cycles, "causes": causes, "instructions": call.instructions, "stack": call.stack,
     }  # fmt: skip

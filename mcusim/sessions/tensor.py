@@ -22,6 +22,7 @@ class DeviceMemory(Protocol):
     def read(self, address: int, size: int) -> bytes: ...
     def write(self, address: int, data: bytes) -> None: ...
     def release(self, address: int) -> None: ...
+    def require(self, tensor: SessionTensor) -> None: ...
 
 
 @dataclass
@@ -32,6 +33,10 @@ class SessionTensor:
     address: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    number: int = 0  # of all that the session gave out
+
+    def __str__(self) -> str:
+        return f"tensor {'x'.join(map(str, self.shape)) or 'of one value'} {self.dtype} at {self.address:#010x}"
 
     @property
     def bytes(self) -> int:
@@ -40,11 +45,13 @@ class SessionTensor:
 
     @property
     def array(self) -> Array:
-        """A copy of it as it is there now, after all calls that wait."""
+        """A copy of it as it is there now, after all calls that wait. Raises UsageError for one that is freed."""
+        self.session.require(self)
         return np.frombuffer(self.session.read(self.address, self.bytes), self.dtype).reshape(self.shape).copy()
 
     def write(self, array: Array) -> None:
-        """Put other values there, of the same shape and type. Raises UsageError for others."""
+        """Put other values there, of the same shape and type. Raises UsageError for others, and for a freed one."""
+        self.session.require(self)
         values = np.asarray(array)
         if values.shape != self.shape or values.dtype != self.dtype:
             raise UsageError(f"the tensor is {self.shape} {self.dtype}, what is written {values.shape} {values.dtype}")
@@ -52,6 +59,7 @@ class SessionTensor:
 
     def free(self) -> None:
         """Give its memory back. Raises UsageError where that was done."""
+        self.session.require(self)
         self.session.release(self.address)
 
 
