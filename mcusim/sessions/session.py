@@ -193,7 +193,7 @@ class DeviceSession:
         self._lazy = False
         self._unread: SessionFault | None = None  # of a call in a queue
         self._guarded: dict[int, SessionTensor] = {}  # by number
-        self._ended = False
+        self._ended, self._entered = False, 0
         stack = self.heap.allocate(STACK, self._data, 32)
         self._stack = stack + STACK, stack
         self._begun = self.snapshot()
@@ -202,6 +202,7 @@ class DeviceSession:
         return f"<DeviceSession {self.machine.name[:60]}: {len(self.modules)} modules, {self.heap.used:,} B in use>"
 
     def __enter__(self) -> DeviceSession:
+        self._entered += 1
         return self
 
     def __exit__(
@@ -211,7 +212,8 @@ class DeviceSession:
             if error is None:
                 self.flush()
         finally:
-            self._ended = True
+            self._entered -= 1
+            self._ended = self._entered == 0
 
     def require(self, tensor: SessionTensor | None = None) -> None:
         """Raise UsageError for a session that has ended, and for a tensor that is freed or another session's."""

@@ -99,15 +99,17 @@ WRONG: dict[str, tuple[Callable[[DeviceSession], object], str]] = {
     "too large": (lambda s: s.call("narrow", 300), "a is int8_t, of 8 bits; int 300 has more"),
     "too negative": (lambda s: s.call("ushort", -40000), "a is uint16_t, of 16 bits; int -40000 has more"),
     "beyond 64 bits": (lambda s: s.call("wide", 1 << 70), "a is int64_t, of 64 bits; a number of 71 bits has more"),
-    "a number for a pointer": (lambda s: s.call("floats", 1.5), "x is const float *, a tensor or an address; flo"),  # type: ignore[arg-type]
-    "an array": (lambda s: s.call("floats", np.zeros(4)), "x is const float *, a tensor or an address; ndarray"),  # type: ignore[arg-type]
-    "integers for floats": (lambda s: s.call("floats", room(s, 4, "int32")), "x is const float *, the tensor's values are"),
-    "floats for bytes": (lambda s: s.call("fill", room(s, 4, "float32"), 1), "to is uint8_t *, the tensor's values are"),
+    "a number for a pointer": (lambda s: s.call("floats", 1.5), "x is const float *, a tensor or an address"),  # type: ignore[arg-type]
+    "an array": (lambda s: s.call("floats", np.zeros(4)), "x is const float *, a tensor or an address"),  # type: ignore[arg-type]
+    "integers for floats": (lambda s: s.call("floats", room(s, 4, "int32")), "x is const float *, the tensor's"),
+    "floats for bytes": (lambda s: s.call("fill", room(s, 4, "float32"), 1), "to is uint8_t *, the tensor's"),
     "a text": (lambda s: s.call("single", "1.5"), 'a is float, a number; "1.5" is none'),  # type: ignore[arg-type]
     "a structure's size": (lambda s: s.call("of_pair", 3), "p is pair, a numpy structure of 4 B; int 3 is none"),
     "freed": (lambda s: s.call("dot", freed(s), s.tensor((4,)), 4), "was freed"),  # type: ignore[arg-type]
     "foreign": (lambda s: s.call("dot", foreign(s), s.tensor((4,)), 4), "is another session's"),  # type: ignore[arg-type]
-    "past the end": (lambda s: s.call("fill", room(s, 5), 8), "fill: stored 3 B past the end of the tensor 5 uint8"),
+    "past the end": (
+        lambda s: s.call("fill", room(s, 5), 8), "fill: stored 3 B past the end of the tensor 5 uint8 at",
+    ),
     "far past the end": (lambda s: s.call("fill", room(s, 5), 60), "stored at least 32 B past the end"),
     "endless": (lambda s: s.call("spin", s.tensor((4,)), max_instructions=10_000), "more instructions than it may, 10,000"),
     "unknown": (lambda s: s.call("dott"), 'no module has a function "dott"; did you mean dot'),
