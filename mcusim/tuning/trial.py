@@ -34,7 +34,7 @@ __all__ = ["Outcome", "TrialResult", "measure_set", "run_trial"]
 Outcome = Literal["ok", "compile_error", "fault", "wrong_output", "does_not_fit", "timeout"]
 PER_MAC, AT_LEAST = 60, 2_000_000  # instructions: ten times what plain loops take
 # as kernel sets are compiled: the same code in a set that is made of it
-_KERNEL_FLAGS = " ".join(flag for flag in FLAGS.split() if not flag.startswith("-Wl,"))
+_KERNEL_FLAGS = " ".join(flag for flag in FLAGS.split() if not flag.startswith("-Wl,")) + " -g0"
 PYTHON_SECONDS = 10  # of a template's Python
 
 
@@ -79,7 +79,7 @@ class _LayerDevice:
         return self.session.call(symbol, self.call, max_instructions=most, writes=self.writes)
 
     def judged(self, call: SessionCall, seconds: float) -> TrialResult:
-        if call.value:
+        if call.unsigned:
             return TrialResult("fault", text=f"returned {call.signed}, an error", seconds=seconds)
         found, right = self.output.array, self.layer.expected
         if not np.array_equal(found, right):
