@@ -16,6 +16,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from mcusim.commands.shared.defaults import taken
+from mcusim.commands.shared.file_endings import require_endings
 from mcusim.commands.shared.output import note
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class PolicyHelp(TyperCommand):
             if part in in_file and whole in given and whole not in in_file:  # another whole than that of the file
                 in_file.remove(part)
                 given.pop(part.replace("-", "_"))
+        require_endings(ctx.info_name or "", self.params, ctx.params)
         for line in taken(found, in_file):
             note(line)
         token = _given.set(given)
