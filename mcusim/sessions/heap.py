@@ -51,11 +51,12 @@ class SessionHeap:
         """Bytes that are given out, and bytes in all, by region."""
         return {name: (size - self.free_bytes(name), size) for name, (_, size) in self.regions.items()}
 
-    def allocate(self, size: int, region: str, alignment: int = 8) -> int:
-        """An address. Raises UsageError for a region that there is not, and where there is no room."""
+    def allocate(self, size: int, region: str, alignment: int = 8, guard: int = 0) -> int:
+        """An address for ``size`` bytes and ``guard`` more behind them. Raises UsageError for a region that there is
+        not, and where there is no room."""
         if region not in self.regions:
             raise UsageError(f"no region {quoted(region)} to allocate in; there are {', '.join(self.regions)}")
-        size = max(size, 1)
+        wanted, size = size, max(size, 1) + guard
         gaps = self._gaps.get(region, [])
         for place, (begin, end) in enumerate(gaps):
             at = -(-begin // alignment) * alignment
@@ -66,7 +67,7 @@ class SessionHeap:
         largest = self._largest(region)
         others = [f"{name} ({self._largest(name):,} B)" for name in self.regions if self._largest(name) >= size]
         hint = f"; there is in {', '.join(others)}: region={others[0].partition(' ')[0]}" if others else ""
-        raise UsageError(f"no room for {size:,} B in {region}: the largest gap has {largest:,} B{hint}")
+        raise UsageError(f"no room for {wanted:,} B in {region}: the largest gap has {largest:,} B{hint}")
 
     def _largest(self, region: str) -> int:
         return max((end - begin for begin, end in self._gaps.get(region, ())), default=0)

@@ -333,7 +333,7 @@ class DeviceSession:
         values = device_array(array, dtype)
         if alignment < 1 or alignment & (alignment - 1):
             raise UsageError(f"alignment = {alignment}: must be a power of two, in bytes")
-        address = self.heap.allocate(values.nbytes + len(GUARD), region or self._data, alignment)
+        address = self.heap.allocate(values.nbytes, region or self._data, alignment, len(GUARD))
         self.write(address, values.tobytes())
         self.emulator.write(address + values.nbytes, GUARD)
         tensor = SessionTensor(self, address, values.shape, values.dtype, self.heap.number(address) or 0)

@@ -1,6 +1,6 @@
 """Endings of the files that commands write: what a file's name says is what it has.
 
-Names without an ending, or with one that stands for nothing here, are taken as they are.
+Pictures, pages and tables have endings that other programs go by; other names are taken as they are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ _FORMATS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "--handout": _PAGE,
     "--vcd": ("a value change dump", (".vcd",)),
     "--perfetto": ("a Chrome trace", (".json", ".gz")),
-    "--json": ("JSON", (".json",)),
 }
 _OUTPUTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "sweep": ("a table", (".parquet",)),
@@ -31,10 +30,7 @@ _OUTPUTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "reorder": ("a model", (".tflite",)),
     "plan": ("a program", (".jsonl", ".json")),
 }
-_KNOWN = {
-    *(ending for _, endings in (*_FORMATS.values(), *_OUTPUTS.values()) for ending in endings),
-    *[".svg", ".png", ".jpg", ".pdf", ".csv", ".tsv", ".xls", ".xlsx", ".npy", ".npz", ".elf", ".bin"],
-}
+_KNOWN = (".html", ".htm", ".svg", ".png", ".jpg", ".pdf", ".csv", ".tsv", ".xls", ".xlsx", ".parquet")
 
 
 def require_endings(command: str, parameters: Iterable[Any], values: Mapping[str, Any]) -> None:

@@ -149,10 +149,9 @@ def _memory(result: Result, run: Run) -> list[str]:
     rows = []
     for name, used in sorted(run.header.peak_bytes.items()):
         region = result.machine.memory.get(name)
-        if region and not region.writable and result.flash is not None and name in result.flash.used:
-            continue  # all that it keeps is in the table of flash
         share = f"of {size(region.size)} ({100 * used / region.size:.0f} %)" if region and region.size else ""
-        rows.append([name, size(used), share])
+        kept = ", constants alone" if region and not region.writable else ""  # the table of flash has all
+        rows.append([name, size(used), share + kept])
     memory = run.header.memory
     parts = ["activations", "scratch", "overlay", "runtime", "weights", *["state"] * bool(memory.state)]
     text = ", ".join(f"{part} {size(getattr(memory, part))}" for part in parts)

@@ -79,7 +79,7 @@ def test_a_round_of_commands(
     [
         (["cal dot"], 2, 'no command "cal": did you mean call?'),
         (["call dot 1 2 x"], 2, '"x" is no value'),
-        (["call dott"], 2, 'no module has a function "dott"; there are counter, dot'),
+        (["call dott"], 2, 'no module has a function "dott"; did you mean dot, counter?'),
         (["call fault 0xf0000000"], 1, "no memory (fault+0x"),
         (["tensor x 4 int8", "call endless x limit=1000"], 1, "took more instructions than it may"),
         (["tensor x 4000000 int8"], 2, "no room for 4,000,000 B in sram1"),
