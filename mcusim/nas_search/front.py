@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import isclose
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from mcusim.errors import UsageError, Verdict
 from mcusim.nas_search.evolution import EvolutionSettings
+from mcusim.nas_search.figures import network_figures
 from mcusim.nas_search.latency import ReplayBoard, ReplayedNetwork
 from mcusim.nas_search.scorers import SECONDS, scorer_file, scorer_of
 from mcusim.nas_search.search import POINTS, NasSearch, network_file
@@ -49,14 +51,14 @@ Progress = Callable[[int, int], object] | None
 class FrontNetwork(BaseModel):
     """A network of a front: its ``space``, ``genes``, score, what it needs, and its whole replay."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     space: str
     genes: Genes
     score: float
-    macs: int
-    ram: int
-    flash: int
+    macs: int = Field(ge=1)
+    ram: int = Field(ge=1)
+    flash: int = Field(ge=1)
     replayed: ReplayedNetwork
 
     @property
@@ -209,6 +211,7 @@ def nas_fronts(
     work = OrderedWork(1, None, "the search") if work is None else work
     searches = plan.searches
     with RecordLog(log, FRONT_LOG, plan.head) as written:
+        _require_own(plan, written.known, log)
         known = {record.key: record for record in written.known}
         missing = [one for one in searches if _key(one) not in known]
         before = len(searches) - len(missing)
@@ -220,6 +223,27 @@ def nas_fronts(
             if progress is not None:
                 progress(done, len(searches))
     return [_front(on, [known[key] for key in on.keys]) for on in plan.boards]
+
+
+def _require_own(plan: FrontPlan, records: Sequence[SpaceFront], log: Path | None) -> None:
+    """Raise UsageError for records that no search of ``plan`` can have written: other searches, networks of another
+    space, figures that are not those of the genes, times that are not those of the cycles."""
+    searches = {_key(one): one for one in plan.searches}
+    for record in records:
+        search, where = searches.get(record.key), f"{log}: {', '.join(record.key)[:120]}"
+        if search is None:
+            raise UsageError(f"{where}: no such search belongs to these fronts; name a new file")
+        networks, rules, board = record.networks, search.rules, search.board
+        if not networks:
+            continue
+        assert board is not None  # a front has times
+        genes = np.array([network.genes for network in networks], np.int64)
+        own = network_figures(search.space, genes, rules.runtime, rules.isa, rules.in_place)
+        for network, *figures in zip(networks, own.macs.tolist(), own.ram.tolist(), own.flash.tolist(), strict=True):
+            cycles = network.replayed.cycles or 0
+            right = network.space == record.space and [network.macs, network.ram, network.flash] == figures
+            if not right or not isclose(board.milliseconds(cycles), network.replayed.latency_ms or 0, rel_tol=1e-9):
+                raise UsageError(f"{where}: a network's figures are not those of its genes: edited? name a new file")
 
 
 def _key(search: NasSearch) -> tuple[str, str, str]:

@@ -49,9 +49,11 @@ def front_of(candidates: Sequence[V], objectives: Sequence[str]) -> list[V]:
 
 
 def spread(candidates: Sequence[V], count: int) -> list[V]:
-    """``count`` of them from the first to the last, evenly."""
+    """``count`` of them from the first to the last, evenly; the first where one is wanted."""
     if len(candidates) <= count:
         return [*candidates]
+    if count == 1:
+        return [candidates[0]]
     return [candidates[round(place * (len(candidates) - 1) / (count - 1))] for place in range(count)]
 
 

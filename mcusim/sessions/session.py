@@ -322,22 +322,30 @@ class DeviceSession:
             self.heap.release(base)
 
     def tensor(
-        self, array: Array | tuple[int, ...], region: str | None = None, dtype: Any = None, alignment: int = 32
+        self,
+        array: Array | tuple[int, ...],
+        region: str | None = None,
+        dtype: Any = None,
+        alignment: int = 32,
+        guard: bool = True,
     ) -> SessionTensor:
         """An array in ``region`` (default: the largest SRAM), or room for a shape of ``dtype`` (default int8).
 
         A region that the device cannot write may have one too, as flash has weights. Raises UsageError for a type that
-        a device has not, and where there is no room. Words behind it show stores past its end.
+        a device has not, and where there is no room. Words behind it (``guard``) show stores past its
+        end.
         """
         self.require()
         values = device_array(array, dtype)
         if alignment < 1 or alignment & (alignment - 1):
             raise UsageError(f"alignment = {alignment}: must be a power of two, in bytes")
-        address = self.heap.allocate(values.nbytes, region or self._data, alignment, len(GUARD))
+        behind = GUARD if guard else b""
+        address = self.heap.allocate(values.nbytes, region or self._data, alignment, len(behind))
         self.write(address, values.tobytes())
-        self.emulator.write(address + values.nbytes, GUARD)
+        self.emulator.write(address + values.nbytes, behind)
         tensor = SessionTensor(self, address, values.shape, values.dtype, self.heap.number(address) or 0)
-        self._guarded[tensor.number] = tensor
+        if guard:
+            self._guarded[tensor.number] = tensor
         return tensor
 
     def structure(self, region: str | None = None, /, **members: Any) -> SessionTensor:
@@ -367,11 +375,13 @@ class DeviceSession:
         *values: Value,
         max_instructions: int = MOST_INSTRUCTIONS,
         writes: Sequence[SessionTensor] | None = None,
+        checked: bool = True,
     ) -> SessionCall:
         """Call a function with ``values``: integers, tensors (their addresses), numpy scalars, structures by value.
 
         With ``writes`` it may write these tensors and its stack, nothing else, not even its own variables. In a queue
-        (:meth:`lazy`) it only waits. Values are made to fit the prototype that the module's debug information has.
+        (:meth:`lazy`) it only waits. Values are made to fit the prototype that the module's debug information has,
+        unless ``checked`` is False.
         Raises UsageError for a name that no module has, for other values, and for tensors that are freed or another
         session's; SessionFault for a fault, for more instructions than ``max_instructions``, and for a store past the
         end of a tensor.
@@ -382,7 +392,7 @@ class DeviceSession:
         for value in (*values, *(writes or ())):
             self.require(value if isinstance(value, SessionTensor) else None)
         self.require()
-        prototype = module.prototypes.get(name)
+        prototype = module.prototypes.get(name) if checked else None
         fitted = values if prototype is None else prototype.fitted(values)
         call, arguments = SessionCall(self, name, prototype), CallArguments.of(fitted)
         waiting = _Waiting(call, module.symbols[name], arguments, max_instructions, writes)

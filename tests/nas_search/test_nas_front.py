@@ -140,3 +140,34 @@ def test_the_command_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_errors_of_the_command(options: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nas", "front", *options]) == 2
     assert error in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("by_formula")
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (lambda n, r: n["genes"].__setitem__(0, (n["genes"][0] + 1) % 3), "are not those of its genes"),
+        (lambda n, r: n.__setitem__("macs", n["macs"] - 1), "are not those of its genes"),
+        (lambda n, r: n.__setitem__("ram", -4), "is no record of a space"),
+        (lambda n, r: n.__setitem__("score", float("nan")), "is no record of a space"),
+        (lambda n, r: n["replayed"].__setitem__("cycles", n["replayed"]["cycles"] * 2), "are not those of its genes"),
+        (lambda n, r: n.__setitem__("space", str(SPACES[1])), "are not those of its genes"),
+        (lambda n, r: r.__setitem__("space", "w0.9-r208"), "no such search belongs to these fronts"),
+    ],
+)  # fmt: skip
+def test_an_edited_log_is_refused(edit: Any, says: str, tmp_path: Path) -> None:
+    log, fronts = tmp_path / "fronts.jsonl", plan(on("tflm", SPACES[0]))
+    nas_fronts(fronts, log)
+    head, line = log.read_text(encoding="utf-8").splitlines()
+    record = json.loads(line)
+    edit(record["networks"][0], record)
+    log.write_text(f"{head}\n{json.dumps(record)}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=says) as caught:
+        nas_fronts(fronts, log)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_point_is_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+    from mcusim.nas_search.selection import spread
+
+    assert [spread(range(9), count) for count in (1, 2, 9)] == [[0], [0, 8], [*range(9)]]

@@ -54,7 +54,8 @@ def parts_by_size(space: NasSpace, *_: object) -> PartCycles:
 def replays_by_size(board: ReplayBoard, networks: list[NasNetwork], *_: object) -> list[ReplayedNetwork]:
     """Whole replays for the same purpose: a little longer than the parts."""
     macs = [network_graph(network).tensors[0].bytes + graph_macs(network_graph(network)) for network in networks]
-    return [ReplayedNetwork(cycles=n, latency_ms=n / 1e5, low_ms=n / 2e5, high_ms=n / 5e4) for n in macs]
+    times = [(n, board.milliseconds(n)) for n in macs]
+    return [ReplayedNetwork(cycles=n, latency_ms=ms, low_ms=ms / 2, high_ms=2 * ms) for n, ms in times]
 
 
 @pytest.fixture

@@ -138,12 +138,11 @@ class _Trials:
 
     @staticmethod
     def _changes(ways: Ways, tried: list[_Tried]) -> Iterator[Change]:
-        """What to try next, given what was: no more of a kind than are shown, and nothing harder than what failed."""
+        """What to try next, given what was: no more of a kind than are shown."""
         for change in ways.changes():
             same = [one for one in tried if one.change.kind == change.kind]
             enough = sum(one.way is not None for one in same) >= MOST_OF_A_KIND
-            failed = change.falling and any(one.way is None for one in same)
-            if not enough and not failed and not (change.last and any(one.way for one in same)):
+            if not enough and not (change.last and any(one.way for one in same)):
                 yield change
 
     def _try(self, change: Change) -> _Tried | None:

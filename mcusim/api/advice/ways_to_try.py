@@ -36,7 +36,6 @@ __all__ = ["Change", "Shortage", "Ways", "changed_settings"]
 
 SEARCH = 0.5  # seconds: what is not settled by then would take the command long, and could come out differently
 KIB = 1024
-SHARES = (2, 4)  # parts of the on-chip RAM that are tried as SRAM budgets
 Options = dict[str, str | bool | None]
 
 
@@ -44,13 +43,12 @@ Options = dict[str, str | bool | None]
 class Change:
     """Options of the command line to change; ``kind`` groups those of which only the first few are worth showing.
 
-    ``falling``: pointless when one of its kind failed; ``last``: when one of its kind is a way out.
+    ``last``: pointless when one of its kind is a way out.
     """
 
     what: str
     kind: str
     options: Mapping[str, str | bool | None]
-    falling: bool = False
     last: bool = False
 
 
@@ -215,14 +213,15 @@ class Ways:
         return {one.flag: None for name, one in policy_options().items() if policy not in takers(name)}
 
     def _budgets(self) -> Iterator[Change]:
-        """Policies that copy tiles with less on-chip RAM than there is: smaller tiles are sometimes faster."""
+        """Policies that copy tiles with no more on-chip RAM than may be taken; what is faster with less they find
+        themselves (:mod:`mcusim.api.best_plan`)."""
         room = sram_pool(self.machine, self.base.options[SRAM_BUDGET]).size
-        most = min(room, self.most_sram or room)
+        if self.most_sram is None or self.most_sram >= room:
+            return
         for name in takers("overlay"):
-            for share in SHARES if most == room else (1, *SHARES):
-                budget = f"{most // share // KIB} KiB"
-                options: Options = {"policy": name, "sram-budget": budget, **self._dropped(name)}
-                yield Change(f"policy {name}, SRAM budget {budget}", f"{name} budget", options, falling=True)
+            budget = f"{self.most_sram // KIB} KiB"
+            options: Options = {"policy": name, "sram-budget": budget, **self._dropped(name)}
+            yield Change(f"policy {name}, SRAM budget {budget}", f"{name} budget", options)
 
     def _boards(self) -> Iterator[Change]:
         """The other boards that ship, as they are, the fastest clock first: with the same options, else with the first

@@ -84,7 +84,7 @@ def test_changes_for_each_problem() -> None:
         ways = Ways(result.request.graph, result.machine, base, problem)
         return list(dict.fromkeys(change.kind for change in ways.changes()))
 
-    others = ["runtime", "external", "tinyops", "board", "tinyops budget"]
+    others = ["runtime", "external", "tinyops", "board"]
     assert kinds(Shortage(True, False, False)) == ["arena", *others]
     assert kinds(Shortage(False, True, False)) == ["weights", *others]
     assert kinds(Shortage(False, False, True)) == ["weights", *others]

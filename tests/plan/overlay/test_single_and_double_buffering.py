@@ -66,7 +66,8 @@ def test_nothing_is_transferred_ahead_of_the_core() -> None:
 def test_with_the_same_tiles_two_buffers_save_no_more_than_the_shorter_of_both_works(machine: str) -> None:
     """The DMA's work hides behind the core's or the other way round; the rest remains."""
     single, double = (
-        simulate("proxyless-w0.25-r160", machine, "tinyops", buffering=kind).run for kind in ("single", "double")
+        simulate("proxyless-w0.25-r160", machine, "tinyops", buffering=kind, buffer_sizes="largest").run
+        for kind in ("single", "double")
     )
     assert single is not None and double is not None
     assert [o.tiles for o in single.operators] == [o.tiles for o in double.operators]
@@ -79,11 +80,16 @@ def test_with_the_same_tiles_two_buffers_save_no_more_than_the_shorter_of_both_w
 @only_with_all_cases
 def test_the_second_buffers_cost_memory() -> None:
     """What two buffers need more is what a small SRAM does not have: there single fits and double does not."""
-    rows = [simulate("proxyless-w0.25-r160", F469, "tinyops", buffering=kind) for kind in ("single", "double")]
+    rows = [
+        simulate("proxyless-w0.25-r160", F469, "tinyops", buffering=kind, buffer_sizes="largest")
+        for kind in ("single", "double")
+    ]
     peaks = [sram_bytes(row) for row in rows]
     assert peaks[0] is not None and peaks[1] is not None and peaks[0] < 0.7 * peaks[1]
     tight = {
-        kind: simulate("proxyless-w0.25-r160", F469, "tinyops", buffering=kind, sram_budget="64 KiB")
+        kind: simulate(
+            "proxyless-w0.25-r160", F469, "tinyops", buffering=kind, sram_budget="64 KiB", buffer_sizes="largest"
+        )
         for kind in ("single", "double")
     }
     assert tight["single"].fits and tight["double"].does_not_fit is not None
