@@ -9,7 +9,7 @@ from mcusim.errors import UsageError
 from mcusim.model.geometry import graph_macs
 from mcusim.model.graph import Graph
 from mcusim.plan.liveness.lifetimes import lifetimes
-from mcusim.plan.options import IN_PLACE, PATCH_SPLIT, PATCHES, PlanOptions
+from mcusim.plan.options import IN_PLACE, PATCH_MACS, PATCH_SPLIT, PATCHES, PlanOptions
 from mcusim.plan.registry import takers
 from mcusim.plan.static_array import StaticArray, array_blocks, first_fit, static_array
 from mcusim.runtime.patch_stage import legal_splits
@@ -30,7 +30,7 @@ def chosen_options(options: PlanOptions, graph: Graph, policy: str | None = None
     for those that need no less than none.
     """
     if policy is not None and policy not in takers(PATCHES.name):
-        options = options.having(PATCHES, None).having(PATCH_SPLIT, None)
+        options = options.having(PATCHES, None).having(PATCH_SPLIT, None).having(PATCH_MACS, None)
     chosen = _with_patches(options, graph)
     runtime = chosen.runtime
     if runtime.array is None or not runtime.array.own_kernels or chosen[IN_PLACE] is not None or not graph.operators:
@@ -41,14 +41,17 @@ def chosen_options(options: PlanOptions, graph: Graph, policy: str | None = None
 
 
 def _with_patches(options: PlanOptions, graph: Graph) -> PlanOptions:
+    if options[PATCH_MACS] is not None and options[PATCHES] != AUTO:
+        raise UsageError(f"--{PATCH_MACS.flag} limits what --patches auto looks for; there is no such --patches here")
     if options[PATCHES] is None or graph.patches:
         return options
     runtime = options.having(PATCHES, None).having(PATCH_SPLIT, None).runtime
     over_input = options[IN_PLACE] is not False
     if options[PATCHES] == AUTO:
         _ = options.runtime  # raises where there are no patches
-        best = best_patches(runtime.executed(graph), runtime, over_input)
-        chosen = options.having(PATCHES, None if best is None else best.grid)
+        more = options[PATCH_MACS]
+        best = best_patches(runtime.executed(graph), runtime, over_input, MOST_MACS if more is None else 1 + more / 100)
+        chosen = options.having(PATCH_MACS, None).having(PATCHES, None if best is None else best.grid)
         return chosen.having(PATCH_SPLIT, None if best is None else best.split)
     _refuse(graph, runtime, options.runtime.patches, over_input)
     return options
@@ -80,13 +83,15 @@ def array_rules(runtime: Runtime) -> ArrayRules:
     return runtime.array
 
 
-def best_patches(graph: Graph, runtime: Runtime, over_input: bool = True) -> Patches | None:
+def best_patches(
+    graph: Graph, runtime: Runtime, over_input: bool = True, most_macs: float = MOST_MACS
+) -> Patches | None:
     """Those of all splits and 4, 9 or 16 patches that need the least memory, of equal ones fewer operations; None where
-    none need less than no patches. ``graph``: as ``runtime`` executes it."""
+    none need less than no patches. ``graph``: as ``runtime`` executes it; ``most_macs``: times its operations."""
     assert runtime.cut is not None  # others have no patches
     whole, found = planned_array(graph, runtime, over_input).total, None
     best = (whole, graph_macs(graph))
-    limit = MOST_MACS * best[1]
+    limit = most_macs * best[1]
     for split, stage in legal_splits(graph).items():
         for count in COUNTS:
             if count > min(stage.size):

@@ -21,9 +21,9 @@ from mcusim.units import parse_size, quoted
 
 __all__ = [
     "ALLOCATOR", "ALLOCATORS", "ARENA", "CHANNEL_TILES", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS",
-    "PATCHES", "PATCH_SPLIT", "PERSISTENT", "RUNTIME", "SCRATCH", "SRAM_BUDGET", "WEIGHTS", "WITHOUT", "Cell",
-    "Option", "OptionValues", "PatchKeywords", "PlanKeywords", "PlanOptions", "RegionKeywords",
-    "choice", "counts", "flag", "names", "region", "runtime_of", "size",
+    "PATCHES", "PATCH_MACS", "PATCH_SPLIT", "PERSISTENT", "RUNTIME", "SCRATCH", "SRAM_BUDGET", "WEIGHTS", "WITHOUT",
+    "Cell", "Option", "OptionValues", "PatchKeywords", "PlanKeywords", "PlanOptions", "RegionKeywords",
+    "choice", "counts", "flag", "names", "percent", "region", "runtime_of", "size",
     "some_by_operator", "whole", "without_effect",
 ]  # fmt: skip
 
@@ -176,6 +176,21 @@ def whole(
     return Option(name, default, metavar, help, parse, lambda value: value, str, number=True)
 
 
+def percent(name: str, most: int, *, metavar: str = "PERCENT", help: str) -> Option[int | None]:
+    """Whole per cent, as a number or a text (``+20%``); by default none."""
+
+    def parse(given: object) -> int | None:
+        if given == NONE:
+            return None
+        found = re.fullmatch(r"\+?([0-9]{1,6}) ?%?", given.strip(), re.ASCII) if isinstance(given, str) else None
+        number = int(found[1]) if found else given
+        if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= int(number) <= most:
+            raise UsageError(f"{name} = {repr(given)[:80]}: must be per cent, as +20%, at most {most:,}")
+        return int(number)
+
+    return Option(name, None, metavar, help, parse, lambda value: value, lambda value: f"+{value}%", number=True)
+
+
 def counts(name: str, *, metavar: str = "LIST", help: str) -> Option[tuple[tuple[int, int], ...]]:
     """A number for each of some operators, by default for none: a text (``75:14,73:2``), or a mapping."""
 
@@ -298,6 +313,10 @@ PATCHES: Option[str | None] = Option(
 PATCH_SPLIT = replace(
     whole("patch_split", 1, 1_000_000, help="How many operators run on --patches."), part_of=PATCHES.name
 )
+PATCH_MACS = replace(
+    percent("patch_macs", 1000, help="The most that --patches auto may compute more: +20%. Default: +100%."),
+    part_of=PATCHES.name,
+)
 CHANNEL_TILES = counts(
     "channel_tiles",
     help="With {takers}: operators in so many parts of their output channels, joined again: 75:14,73:2. For filters"
@@ -310,7 +329,7 @@ EVERY_PLAN: tuple[Option[Any], ...] = (RUNTIME, WEIGHTS, ORDER, ALLOCATOR, IN_PL
 def without_effect(runtime: Runtime, options: Iterable[str]) -> list[str]:
     """Which of ``options``, by name, are for what ``runtime`` has not: techniques to leave out, patches."""
     cannot = {WITHOUT.name: not runtime.techniques, PATCHES.name: runtime.cut is None}
-    cannot[PATCH_SPLIT.name] = cannot[PATCHES.name]
+    cannot[PATCH_SPLIT.name] = cannot[PATCH_MACS.name] = cannot[PATCHES.name]
     return [name for name in options if cannot.get(name)]
 
 
@@ -343,10 +362,12 @@ class RegionKeywords(TypedDict, total=False):
 
 
 class PatchKeywords(TypedDict, total=False):
-    """``patches`` (``2x2`` or ``auto``) of the output of the first ``patch_split`` operators, one after the other."""
+    """``patches`` (``2x2`` or ``auto``) of the output of the first ``patch_split`` operators, one after the other;
+    ``patch_macs`` (``"+20%"``): the most that ``auto`` may compute more."""
 
     patches: str | None
     patch_split: int | None
+    patch_macs: int | str | None
 
 
 @dataclass(frozen=True, slots=True)

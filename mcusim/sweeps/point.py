@@ -23,7 +23,7 @@ from mcusim.machine import replace_all
 from mcusim.machine.clock_tree import clock_columns
 from mcusim.machine.description import Machine
 from mcusim.plan import plan, takers
-from mcusim.plan.options import RUNTIME, without_effect
+from mcusim.plan.options import PATCH_MACS, PATCHES, RUNTIME, without_effect
 from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.program.opaque import Costs
 from mcusim.program.program import Program
@@ -216,6 +216,8 @@ def _has_effect(option: str, inputs: Mapping[str, Any]) -> bool:
     same for all its values."""
     whole, runtime = OPTIONS[option].part_of, find_runtime(RUNTIME.given(inputs.get(RUNTIME.name)))
     there = whole is None or whole not in inputs or inputs[whole] not in (None, AUTO)
+    if option == PATCH_MACS.name:  # a limit of what is looked for
+        there = inputs.get(PATCHES.name) == AUTO
     return there and inputs["policy"] in takers(option) and not without_effect(runtime, [option])
 
 

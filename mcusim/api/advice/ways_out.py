@@ -18,7 +18,7 @@ from mcusim.errors import InputError
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.options import PATCH_SPLIT, PATCHES
+from mcusim.plan.options import PATCH_MACS, PATCH_SPLIT, PATCHES
 from mcusim.report.text.advice import exceeded_text
 from mcusim.request.command_line import Options, run_command, settings_options
 from mcusim.request.kernels import resolve
@@ -167,7 +167,7 @@ class _Trials:
     def _way(self, result: Result, change: Change) -> WayOut:
         options: dict[str, object] = {**self.options, **change.options}
         if result.request is not None and result.request.settings.options[PATCHES] is None:  # auto finds none
-            options |= {PATCHES.flag: None, PATCH_SPLIT.flag: None}
+            options |= {PATCHES.flag: None, PATCH_SPLIT.flag: None, PATCH_MACS.flag: None}
         return WayOut(
             what=change.what,
             command=run_command(self.model, options),  # type: ignore[arg-type]

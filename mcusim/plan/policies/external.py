@@ -6,6 +6,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.options import (
+    PATCH_MACS,
     PATCH_SPLIT,
     PATCHES,
     PERSISTENT,
@@ -24,7 +25,7 @@ from mcusim.runtime.planning_costs import Costs
 __all__ = ["plan", "sdram"]
 
 
-OPTIONS = (PERSISTENT, SCRATCH, PATCHES, PATCH_SPLIT)
+OPTIONS = (PERSISTENT, SCRATCH, PATCHES, PATCH_SPLIT, PATCH_MACS)
 
 
 @register("external", "data and weights in SDRAM", options=OPTIONS, order=2)

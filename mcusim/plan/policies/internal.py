@@ -7,6 +7,7 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.options import (
     ARENA,
+    PATCH_MACS,
     PATCH_SPLIT,
     PATCHES,
     PERSISTENT,
@@ -34,7 +35,7 @@ class InternalOptions(PatchKeywords, RegionKeywords, total=False):
     sram_budget: int | str | None
 
 
-OPTIONS = (SRAM_BUDGET, ARENA, PERSISTENT, SCRATCH, PATCHES, PATCH_SPLIT)
+OPTIONS = (SRAM_BUDGET, ARENA, PERSISTENT, SCRATCH, PATCHES, PATCH_SPLIT, PATCH_MACS)
 
 
 @register("internal", "data in on-chip SRAM, weights in flash", options=OPTIONS, order=1)

@@ -87,13 +87,19 @@ def _planning(result: Result) -> str:
         words += f", {asked['allocator']} allocator"
     words += f", without {asked['without']}" if asked["without"] else ""
     if asked["patches"]:
-        words += f", {asked['patches']['grid']} patches of {asked['patches']['split']} operators"
+        words += f", {asked['patches']['grid']} patches of {asked['patches']['split']} operators{_halos(asked, result)}"
     recorded = {} if result.run is None else result.run.header.options
     for option in policy_options().values():
         if option.spelled and option.name in recorded:
             text = str(recorded[option.name])
             words += f", {option.flag} {text if len(text) <= 60 else f'{text[:57]}...'}"
     return words + ", in place" * bool(asked["in_place"])
+
+
+def _halos(asked: Mapping[str, Any], result: Result) -> str:
+    """What patches compute twice, of what the network is without them."""
+    more, whole = asked["patches"]["halo_macs"], result.macs
+    return "" if not more or not whole or whole <= more else f" (+{100 * more / (whole - more):.1f} % MACs)"
 
 
 def _summary(result: Result, run: Run) -> list[str]:

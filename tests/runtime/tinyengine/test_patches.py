@@ -217,3 +217,25 @@ def test_a_network_that_does_not_fit_is_offered_patches(capsys: pytest.CaptureFi
     ]
     assert main(["run", "mcunet-vww1", "--policy", "internal", "--runtime", "tinyengine", *small]) == 1
     assert "--patches auto" in capsys.readouterr().out
+
+
+def test_auto_computes_no_more_than_it_may(capsys: pytest.CaptureFixture[str]) -> None:
+    free, limited = (
+        simulate("mcunet-vww0", BOARDS[0], runtime="tinyengine", patches="auto", patch_macs=most)
+        for most in (None, "+10%")
+    )
+    assert free.run is not None and limited.run is not None and free.macs is not None and limited.macs is not None
+    halos = [result.run.header.options.get("halo_macs", 0) for result in (free, limited)]
+    assert halos[1] <= 0.1 * (limited.macs - halos[1]) and halos[1] < halos[0]
+    assert limited.run.header.memory.arena > free.run.header.memory.arena
+    run = ["run", "mcunet-vww0", "--runtime", "tinyengine"]
+    assert main([*run, "--patches", "auto"]) == 0
+    share = 100 * halos[0] / (free.macs - halos[0])
+    assert f"operators (+{share:.1f} % MACs)" in " ".join(capsys.readouterr().out.split())
+    for words, says in (
+        (["--patches", "2x2", "--patch-split", "5", "--patch-macs", "20"], "limits what --patches auto looks for"),
+        (["--patches", "auto", "--patch-macs", "much"], "patch_macs = 'much': must be per cent, as +20%"),
+    ):
+        assert main([*run, *words]) == 2
+        error = capsys.readouterr().err
+        assert says in error and error.count("\n") == 1
