@@ -52,8 +52,8 @@ def ways_out(
     Limits are texts with units. ``model`` is what the commands call the model; by default its name, which is that of a
     zoo network or of a file without its folder. At most six ways, the best of each kind (another arena, a policy,
     weights elsewhere, a board) among them, those on the same board first, each group by latency. What is tried is a
-    handful that takes a second or two, searches of orders and offsets only where they end at once. Raises UsageError
-    for a limit that cannot be read.
+    handful that takes some seconds for a large network, searches of orders and offsets only where they end at once.
+    Raises UsageError for a limit that cannot be read.
     """
     limits = RunLimits.of(max_latency, max_energy, max_sram, max_flash)
     if result.request is None:
