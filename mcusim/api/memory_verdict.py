@@ -13,8 +13,8 @@ from mcusim.plan.allocators import allocate
 from mcusim.plan.arena import PLACING, scratch_blocks, stored_offsets
 from mcusim.plan.placement import MemoryNeeds, memory_needs
 from mcusim.plan.pools import largest_region
-from mcusim.plan.ram_pools import RamSizes, chosen_pools
-from mcusim.plan.verdict import ARENA, MemoryVerdict, arena_parts
+from mcusim.plan.ram_pools import RamSizes, arena_parts, chosen_pools
+from mcusim.plan.verdict import ARENA, MemoryVerdict
 from mcusim.request.kernels import Kernels, require_callable, resolve
 from mcusim.results.flash import flash_use
 from mcusim.results.memory_plan import MemoryPlan
@@ -52,7 +52,7 @@ def with_verdict(
     pools = chosen_pools(plan.machine, sizes, regions)
     if pools.scratch is not None:
         parts |= {"activations": sizes.tensors, "scratch": sizes.scratch}
-    verdict = MemoryVerdict.of_pools(ARENA, pools, parts)
+    verdict = MemoryVerdict.of_data(ARENA, plan.machine, pools, parts)
     if verdict.fits and need is not None:
         verdict = _in_flash(graph, plan.machine, chosen, need, caller) or verdict
     return replace(plan, room=pools.arena, kernels=chosen.name, counted=counted, verdict=verdict)

@@ -24,9 +24,9 @@ from mcusim.plan.options import IM2COL
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.placement import memory_needs
 from mcusim.plan.pools import Pool, sram_pool
-from mcusim.plan.ram_pools import RamSizes, chosen_pools
+from mcusim.plan.ram_pools import RamSizes, arena_parts, chosen_pools
 from mcusim.plan.static_array import FIRST_FIT, ArrayBlock, array_blocks, first_fit, static_array
-from mcusim.plan.verdict import ARRAY, MemoryVerdict, arena_parts
+from mcusim.plan.verdict import ARRAY, MemoryVerdict
 from mcusim.request.kernels import require_callable, resolve
 from mcusim.results.flash import flash_use
 from mcusim.results.memory_plan import MemoryPlan, Planned
@@ -112,6 +112,6 @@ def _verdict(
         state, needed, largest = need.state, max(needed, need.together.bytes), need.sizes.scratch
     pools = chosen_pools(machine, RamSizes(array.arena, needed, largest, state), regions)
     planned = needed if pools.scratch is None else array.arena + largest
-    verdict = MemoryVerdict.of_pools(ARRAY, pools, arena_parts(array.arena, planned, 0, state))
+    verdict = MemoryVerdict.of_data(ARRAY, machine, pools, arena_parts(array.arena, planned, 0, state))
     over = flash_use(graph, machine, kernels, runtime=runtime).over
     return (verdict if over is None or not verdict.fits else MemoryVerdict.of(over)), pools.arena

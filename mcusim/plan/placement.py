@@ -14,9 +14,9 @@ from mcusim.plan.arena import ALIGN, allocator_of, arena_of
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 from mcusim.plan.options import IN_PLACE, PlanOptions
 from mcusim.plan.pools import Layout, Pool, span_at
-from mcusim.plan.ram_pools import RamPools, RamSizes
+from mcusim.plan.ram_pools import RamPools, RamSizes, arena_parts, place_parts
 from mcusim.plan.static_array import FIRST_FIT, ArrayBlock, Phase, array_blocks, first_fit, static_array
-from mcusim.plan.verdict import ARENA, ARRAY, PERSISTENT_ARENA, arena_parts
+from mcusim.plan.verdict import ARENA, ARRAY
 from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
 from mcusim.runtime.planning_costs import Costs
 
@@ -176,17 +176,14 @@ def place(
     """
     plan = need.together if scratch and pools.scratch is None else need.activations
     parts = arena_parts(need.activations.bytes, plan.bytes, need.runtime, need.state)
-    kept: dict[str, int] = {}
-    if pools.persistent is not None:
-        kept = {name: parts.pop(name) for name in ("state", "runtime") if name in parts}
-    base = layout.allocate(pools.arena, sum(parts.values()), ALIGN, ARRAY if need.in_flash else ARENA, parts)
-    placed = Placement(layout.machine, {}, {}, {}, {}, [])
-    _place_arena(graph, need, plan, base, placed)
     if pools.scratch is not None:
-        _place_one_scratch(need, layout, pools.scratch, placed)
-    state = base + plan.bytes
-    if pools.persistent is not None:
-        state = layout.allocate(pools.persistent, sum(kept.values()), ALIGN, PERSISTENT_ARENA, kept)
+        parts["scratch"] = need.sizes.scratch
+    address = place_parts(layout, pools, ARRAY if need.in_flash else ARENA, parts)
+    placed = Placement(layout.machine, {}, {}, {}, {}, [])
+    _place_arena(graph, need, plan, address.arena, placed)
+    if address.scratch is not None:
+        _place_one_scratch(need, address.scratch, placed)
+    state = address.arena + plan.bytes if address.persistent is None else address.persistent
     _place_state(graph, state, placed)
     tables = state + need.state
     if need.in_flash:
@@ -217,10 +214,8 @@ def _place_arena(graph: Graph, need: MemoryNeeds, plan: Arena, base: int, placed
         placed.buffers.append(Buffer(f"scratch{step}", "scratch", span, step, step))
 
 
-def _place_one_scratch(need: MemoryNeeds, layout: Layout, pool: Pool, placed: Placement) -> None:
-    """One buffer for the kernels of all operators, in ``pool``."""
-    most = max(need.scratch, default=0)
-    base = layout.allocate(pool, most, ALIGN, "the scratch buffer", {"scratch": most})
+def _place_one_scratch(need: MemoryNeeds, base: int, placed: Placement) -> None:
+    """One buffer from ``base`` for the kernels of all operators."""
     for step, size in enumerate(need.scratch):
         if size:
             placed.scratch[step] = span = span_at(placed.machine, base, size)

@@ -7,7 +7,7 @@ A pool is a run of contiguous regions used as one: on the STM32F746, DTCM, SRAM1
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mcusim.errors import DoesNotFit, UsageError
 from mcusim.machine.description import Machine, Region
@@ -23,11 +23,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """``size`` bytes from ``base``; ``name`` joins the regions' names with ``+``."""
+    """``size`` bytes from ``base``; ``name`` joins the regions' names with ``+``; SDRAM is not ``on_chip``."""
 
     name: str
     base: int
     size: int
+    on_chip: bool = True
 
     @property
     def end(self) -> int:
@@ -35,7 +36,7 @@ class Pool:
 
     def cut(self, budget: int | None) -> Pool:
         """At most ``budget`` bytes of it, from its base up."""
-        return self if budget is None else Pool(self.name, self.base, min(self.size, budget))
+        return self if budget is None else replace(self, size=min(self.size, budget))
 
 
 def data_pools(machine: Machine) -> list[Pool]:
@@ -123,7 +124,7 @@ def region_pool(machine: Machine, name: str) -> Pool:
     if name not in machine.memory:
         raise UsageError(f"machine {machine.name} has no region '{name}'; it has {', '.join(machine.memory)}")
     region = machine.memory[name]
-    return Pool(region.name, region.base, region.size)
+    return Pool(region.name, region.base, region.size, region.kind != "sdram")
 
 
 def data_region(machine: Machine, option: str, name: str) -> Pool:

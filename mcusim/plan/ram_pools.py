@@ -5,15 +5,19 @@ TensorFlow Lite Micro takes one arena, or two: a persistent one (interpreter's d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from mcusim.errors import UsageError
+from mcusim.errors import DoesNotFit, UsageError
 from mcusim.machine.description import Machine
+from mcusim.plan.arena import ALIGN
 from mcusim.plan.options import ARENA, PERSISTENT, SCRATCH, SRAM_BUDGET, PlanOptions
-from mcusim.plan.pools import Pool, data_pools, data_region, sram_pool
+from mcusim.plan.pools import Layout, Pool, data_pools, data_region, sram_pool
 
-__all__ = ["RamPools", "RamSizes", "chosen_pools", "pools_apart"]
+__all__ = ["PERSISTENT_ARENA", "RamPools", "RamSizes", "arena_parts", "chosen_pools", "place_parts", "pools_apart"]
+
+PERSISTENT_ARENA = "the persistent arena"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +33,15 @@ class RamSizes:
 
 @dataclass(frozen=True, slots=True)
 class RamPools:
-    """``arena`` holds the tensors, and what has no pool of its own (None)."""
+    """``arena`` holds the tensors, and what has no pool of its own (None); ``budget`` is for all that is on chip."""
 
     arena: Pool
     persistent: Pool | None = None
     scratch: Pool | None = None
+    budget: int | None = None
 
     def pool_of(self, part: str) -> Pool:
-        """The pool of a part, by its name in :func:`mcusim.plan.verdict.arena_parts`."""
+        """The pool of a part, by its name in :func:`arena_parts`."""
         own = {"scratch": self.scratch, "state": self.persistent, "runtime": self.persistent}
         return own.get(part) or self.arena
 
@@ -53,25 +58,67 @@ def chosen_pools(machine: Machine, sizes: RamSizes, options: PlanOptions) -> Ram
 
     The first of :func:`~mcusim.plan.pools.data_pools` that has room for all; else the first that has room for tensors
     and scratch, beside another that has room for what is persistent; else the largest, which is too small. The SRAM
-    budget is for all of them together. Raises UsageError for a region that is not there or holds no data, and for a
-    budget above the first pool.
+    budget is for all that is on chip, together. Raises UsageError for a region that is not there or holds no data, and
+    for a budget above all on-chip memory.
     """
-    apart = pools_apart(machine, options)
-    budget = options[SRAM_BUDGET]
-    beside = sum(
+    apart, budget = pools_apart(machine, options), _budget(machine, options)
+    named = sum(
         size for pool, size in ((apart.persistent, sizes.persistent), (apart.scratch, sizes.scratch))
-        if pool is not None and machine.memory[pool.name].kind != "sdram"
+        if pool is not None and pool.on_chip
     )  # fmt: skip
-    pools = [pool.cut(None if budget is None else max(0, budget - beside)) for pool in _arenas(machine, options)]
+    pools = _arenas(machine, options)
+    room = {pool: pool.cut(None if budget is None or not pool.on_chip else budget - named).size for pool in pools}
     own = sizes.planned if apart.scratch is None else sizes.tensors
     whole = own + (sizes.persistent if apart.persistent is None else 0)
-    first = next((pool for pool in pools if pool.size >= whole), None)
-    if first is None and whole > own and options[ARENA] is None and (budget is None or whole + beside <= budget):
+    first = next((pool for pool in pools if room[pool] >= whole), None)
+    if first is None and whole > own and options[ARENA] is None and (budget is None or whole + named <= budget):
         two = (pair for pair in product(pools, pools) if pair[0] != pair[1])
         split = next((p for p in two if p[0].size >= own and p[1].size >= sizes.persistent), None)
         if split is not None:
-            return RamPools(split[0], split[1], apart.scratch)
-    return RamPools(first or max(pools, key=lambda pool: pool.size), apart.persistent, apart.scratch)
+            return RamPools(split[0], split[1], apart.scratch, budget)
+    return RamPools(first or max(pools, key=room.__getitem__), apart.persistent, apart.scratch, budget)
+
+
+def arena_parts(activations: int, planned: int, runtime: int, state: int) -> dict[str, int]:
+    """The parts of an arena: ``activations`` bytes for tensors alone, ``planned`` with scratch buffers among them."""
+    tensors = min(activations, planned)  # a heuristic may need less for more
+    kept = {"state": state} if state else {}
+    return {"activations": tensors, "scratch": planned - tensors, **kept, "runtime": runtime}
+
+
+@dataclass(frozen=True, slots=True)
+class PartAddresses:
+    """The first byte of the ``arena``, of what is ``persistent`` and of the ``scratch`` buffer (None: in the arena)."""
+
+    arena: int
+    persistent: int | None
+    scratch: int | None
+
+
+def place_parts(layout: Layout, pools: RamPools, what: str, parts: Mapping[str, int]) -> PartAddresses:
+    """Put ``parts``, bytes by their names in :func:`arena_parts`, in ``pools``; those of the arena are ``what``.
+
+    Raises DoesNotFit for a pool that is too small, and where what is on chip is more than the budget.
+    """
+    on_chip = {name: size for name, size in parts.items() if pools.pool_of(name).on_chip}
+    if pools.budget is not None and sum(on_chip.values()) > pools.budget:
+        own = [pool for pool in pools.separate if pool.on_chip]
+        available = min(pools.budget, sum(pool.size for pool in own))
+        name = what if "activations" in on_chip else "what is to be on chip"
+        raise DoesNotFit("+".join(pool.name for pool in own), sum(on_chip.values()), available, name, on_chip)
+
+    def put(pool: Pool | None, what: str, *names: str) -> int | None:
+        own = {name: parts[name] for name in names if name in parts}
+        return None if pool is None else layout.allocate(pool, sum(own.values()), ALIGN, what, own)
+
+    apart = {"scratch"} if pools.scratch is not None else set()
+    apart |= {"state", "runtime"} if pools.persistent is not None else set()
+    own = {name: size for name, size in parts.items() if name not in apart}
+    return PartAddresses(
+        layout.allocate(pools.arena, sum(own.values()), ALIGN, what, own),
+        scratch=put(pools.scratch, "the scratch buffer", "scratch"),
+        persistent=put(pools.persistent, PERSISTENT_ARENA, "state", "runtime"),
+    )
 
 
 def pools_apart(machine: Machine, options: PlanOptions, arena: Pool | None = None) -> RamPools:
@@ -85,11 +132,16 @@ def pools_apart(machine: Machine, options: PlanOptions, arena: Pool | None = Non
 
 def _arenas(machine: Machine, options: PlanOptions) -> list[Pool]:
     """Where tensors may be, what comes first first. Raises UsageError."""
-    asked, budget = options[ARENA], options[SRAM_BUDGET]
-    if asked is None:
-        first = sram_pool(machine, budget)
-        return [first, *(pool.cut(budget) for pool in data_pools(machine) if pool.name != first.name)]
-    pool = data_region(machine, ARENA.flag, asked)
-    if budget is not None and budget > pool.size:
-        raise UsageError(f"an SRAM budget of {budget:,} B is more than {asked} of {machine.name}: {pool.size:,} B")
-    return [pool]
+    if options[ARENA] is not None:
+        return [data_region(machine, ARENA.flag, options[ARENA])]
+    return data_pools(machine) or [sram_pool(machine)]
+
+
+def _budget(machine: Machine, options: PlanOptions) -> int | None:
+    """The SRAM budget. Raises UsageError for one that limits nothing."""
+    budget, pools = options[SRAM_BUDGET], data_pools(machine)
+    most = sum(pool.size for pool in pools)
+    if budget is not None and budget > most:
+        memory = "+".join(pool.name for pool in pools) or "on-chip memory"
+        raise UsageError(f"an SRAM budget of {budget:,} B is more than {memory} of {machine.name}: {most:,} B")
+    return budget

@@ -8,17 +8,14 @@ from typing import Any
 
 from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
-from mcusim.plan.pools import Pool, data_pools, pool_with, region_pool, sram_pool
-from mcusim.plan.ram_pools import RamPools
+from mcusim.plan.pools import Layout, Pool, data_pools, pool_with, region_pool, sram_pool
+from mcusim.plan.ram_pools import RamPools, arena_parts, place_parts
 from mcusim.program.program import Header
 from mcusim.runtime.runtime import recorded_runtime
 
-__all__ = [
-    "ARENA", "ARRAY", "PERSISTENT_ARENA", "MemoryVerdict", "UnusedMemory", "arena_parts", "program_verdict",
-    "unused_memory",
-]  # fmt: skip
+__all__ = ["ARENA", "ARRAY", "MemoryVerdict", "UnusedMemory", "program_verdict", "unused_memory"]
 
-ARENA, ARRAY, PERSISTENT_ARENA = "the tensor arena", "the static array", "the persistent arena"
+ARENA, ARRAY = "the tensor arena", "the static array"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +55,22 @@ class MemoryVerdict:
         return cls(reason.what, reason.region, reason.needed, reason.available, reason.parts)
 
     @classmethod
-    def of_pools(cls, what: str, pools: RamPools, parts: Mapping[str, int], budget: int | None = None) -> MemoryVerdict:
-        """The verdict on ``parts`` that lie in ``pools``, each of which has room where ``what`` is in several."""
+    def of_pools(cls, what: str, pools: RamPools, parts: Mapping[str, int]) -> MemoryVerdict:
+        """The verdict on ``parts`` that are in ``pools``, each of which has room (:func:`place_parts`)."""
         separate = pools.separate
-        available = sum(pool.size for pool in separate)
+        on_chip = sum(pool.size for pool in separate if pool.on_chip)
+        available = sum(pool.size for pool in separate) - on_chip + min(on_chip, pools.budget or on_chip)
         inside = {name: pools.pool_of(name).name for name in parts} if len(separate) > 1 else {}
-        name = "+".join(pool.name for pool in separate)
-        return cls(what, name, sum(parts.values()), min(available, budget or available), parts, inside)
+        return cls(what, "+".join(pool.name for pool in separate), sum(parts.values()), available, parts, inside)
+
+    @classmethod
+    def of_data(cls, what: str, machine: Machine, pools: RamPools, parts: Mapping[str, int]) -> MemoryVerdict:
+        """The verdict on ``parts`` that are to be in ``pools`` of ``machine``."""
+        try:
+            place_parts(Layout(machine), pools, what, parts)
+        except DoesNotFit as reason:
+            return cls.of(reason)
+        return cls.of_pools(what, pools, parts)
 
     def __str__(self) -> str:
         inside = {name: f" in {region}" for name, region in self.memory_of.items()}
@@ -120,13 +126,6 @@ def _why(counted: MemoryVerdict, pool: Pool, machine: Machine) -> str:
     return f"not next to {counted.region}{pieces}"
 
 
-def arena_parts(activations: int, planned: int, runtime: int, state: int) -> dict[str, int]:
-    """The parts of an arena: ``activations`` bytes for tensors alone, ``planned`` with scratch buffers among them."""
-    tensors = min(activations, planned)  # a heuristic may need less for more
-    kept = {"state": state} if state else {}
-    return {"activations": tensors, "scratch": planned - tensors, **kept, "runtime": runtime}
-
-
 def program_verdict(header: Header, machine: Machine) -> MemoryVerdict | None:
     """The verdict on a program that was planned for ``machine``, so that it fits; None for one without an arena.
 
@@ -143,13 +142,11 @@ def program_verdict(header: Header, machine: Machine) -> MemoryVerdict | None:
         return MemoryVerdict("the set of overlay buffers", pool.name, used, pool.size, parts)
     planned = memory.arena - memory.runtime - memory.state
     parts = arena_parts(memory.activations, planned, memory.runtime, memory.state)
-    what, pools = arena_name(header.options), _used_pools(header, machine, arena.region)
-    if pools.separate == (pools.arena,):
-        pools = RamPools(pools.arena.cut(budget))
-    return MemoryVerdict.of_pools(what, pools, parts, budget)
+    pools = _used_pools(header, machine, arena.region, budget)
+    return MemoryVerdict.of_pools(arena_name(header.options), pools, parts)
 
 
-def _used_pools(header: Header, machine: Machine, arena: str) -> RamPools:
+def _used_pools(header: Header, machine: Machine, arena: str, budget: int | None) -> RamPools:
     """The pools of a program whose tensors are in region ``arena``."""
 
     def pool(region: str, option: str) -> Pool:
@@ -163,7 +160,7 @@ def _used_pools(header: Header, machine: Machine, arena: str) -> RamPools:
 
     main = pool(arena, "arena")
     kept = ("runtime", "state") if header.memory.runtime else ("state",)
-    return RamPools(main, apart("persistent", *kept), apart("scratch", "scratch"))
+    return RamPools(main, apart("persistent", *kept), apart("scratch", "scratch"), budget)
 
 
 def arena_name(options: Mapping[str, object]) -> str:

@@ -6,7 +6,8 @@ import pytest
 
 from mcusim import load_machine, simulate
 from mcusim.errors import DoesNotFit
-from mcusim.plan.verdict import ARENA, MemoryVerdict, arena_parts
+from mcusim.plan.ram_pools import arena_parts
+from mcusim.plan.verdict import ARENA, MemoryVerdict
 from mcusim.results import to_json
 
 

@@ -62,6 +62,5 @@ def negative_text(result: Result) -> str:
 def _room(counted: MemoryVerdict, result: Result) -> str:
     """``"23.3 KiB of 320 KiB SRAM"``."""
     memory = result.machine.memory
-    named = {_NAMES.get(memory[one].kind, "SRAM") for one in counted.region.split("+") if one in memory}
-    where = named.pop() if len(named) == 1 else "SRAM"
-    return f"{size(counted.needed)} of {size(counted.available)} {where}"
+    kinds = dict.fromkeys(_NAMES.get(memory[name].kind, "SRAM") for name in counted.region.split("+") if name in memory)
+    return f"{size(counted.needed)} of {size(counted.available)} {' and '.join(kinds) or 'SRAM'}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -165,30 +164,51 @@ def test_tensors_and_what_persists_may_be_in_two_memories(split: str, regions: d
     sizes=st.lists(st.integers(1, 12), min_size=1, max_size=4),
     need=st.tuples(st.integers(0, 16), st.integers(0, 8), st.integers(0, 12)),
     budget=st.none() | st.integers(1, 12),
+    named=st.lists(st.none() | st.integers(0, 4), min_size=3, max_size=3),
 )
 def test_data_fit_when_one_memory_holds_them_or_two_do(
-    sizes: list[int], need: tuple[int, int, int], budget: int | None
+    sizes: list[int], need: tuple[int, int, int], budget: int | None, named: list[int | None]
 ) -> None:
-    """Against all pairs of memories; each memory is far from the others."""
-    like = load_machine(F746).memory["sram1"]
-    regions = {f"r{i}": replace(like, name=f"r{i}", base=0x2000_0000 + (i << 16), size=kib << 10)
-               for i, kib in enumerate(sizes)}  # fmt: skip
-    board = replace(load_machine(F746), memory=regions)
-    tensors, scratch, persistent = (kib << 10 for kib in need)
-    most = max(sizes) << 10
-    budget = None if budget is None else min(budget << 10, most)
-    pools = chosen_pools(
-        board, RamSizes(tensors, tensors + scratch, scratch, persistent), plan_options(sram_budget=budget)
-    )
+    """Against all choices of a memory for each part; the last one is SDRAM, which holds what is named for it alone.
+
+    Each memory is far from the others. What has a named region is there or nowhere; the budget is for the chip.
+    """
+    usual = load_machine(F746)
     bytes_of = [kib << 10 for kib in sizes]
-    one = any(tensors + scratch + persistent <= min(room, budget or room) for room in bytes_of)
-    two = any(
-        tensors + scratch <= bytes_of[i] and persistent <= bytes_of[j]
-        for i, j in permutations(range(len(sizes)), 2)
-    ) and tensors + scratch + persistent <= (budget or 1 << 30)  # fmt: skip
-    parts = {"activations": tensors, "scratch": scratch, "runtime": persistent}
-    assert MemoryVerdict.of_pools("x", pools, parts, budget).fits is (one or two)
-    assert (pools.persistent is not None) is (two and not one)
+    regions = {f"r{i}": replace(usual.memory["sram1"], name=f"r{i}", base=0x2000_0000 + (i << 16), size=size)
+               for i, size in enumerate(bytes_of)}  # fmt: skip
+    off_chip = len(sizes)
+    names = [*regions, "sdram"]
+    board = replace(usual, memory=regions | {"sdram": replace(usual.memory["sdram"], size=12 << 10)})
+    budget = None if budget is None else min(budget << 10, sum(bytes_of))
+    arena, persistent, scratch = (None if i is None else min(i, off_chip) for i in named)
+    tensors, buffers, kept = (kib << 10 for kib in need)
+    options = {option: None if i is None else names[i]
+               for option, i in (("arena", arena), ("persistent", persistent), ("scratch", scratch))}  # fmt: skip
+    pools = chosen_pools(
+        board, RamSizes(tensors, tensors + buffers, buffers, kept), plan_options(sram_budget=budget, **options)
+    )
+    verdict = MemoryVerdict.of_data(
+        "x", board, pools, {"activations": tensors, "scratch": buffers, "runtime": kept}
+    )
+    chip, every = range(off_chip), range(off_chip + 1)
+    choices = (
+        (i, i if scratch is None else scratch, j)
+        for i in (chip if arena is None else [arena])
+        for j in ([i, *chip] if persistent is None and arena is None else [i] if persistent is None else [persistent])
+    )
+
+    def fits(choice: tuple[int, ...]) -> bool:
+        load = [sum(size for size, i in zip((tensors, buffers, kept), choice, strict=True) if i == k) for k in every]
+        on_chip = sum(load[k] for k in chip)
+        return all(load[k] <= [*bytes_of, 12 << 10][k] for k in every) and (budget is None or on_chip <= budget)
+
+    assert verdict.fits is any(fits(choice) for choice in choices)
+    for name, region in options.items():
+        pool = getattr(pools, name)
+        assert region is None or pool.name == region
+    if verdict.fits and not any(named):
+        assert verdict.available == min(budget or 1 << 30, sum(pool.size for pool in pools.separate))
 
 
 def test_sdram_holds_the_tensors_and_the_chip_the_rest() -> None:
@@ -224,7 +244,7 @@ def test_without_memory_on_the_bus_matrix_data_are_tightly_coupled(small: str) -
     [
         (["--arena", "flash"], '--arena "flash": flash of stm32f746g-disco; data can be in itcm, dtcm, sram1'),
         (["--arena", "sram9"], '--arena "sram9": no region of stm32f746g-disco; data can be in'),
-        (["--arena", "dtcm", "--sram-budget", "65 KiB"], "an SRAM budget of 66,560 B is more than dtcm of"),
+        (["--sram-budget", "337 KiB"], "an SRAM budget of 345,088 B is more than dtcm+sram1+sram2+itcm of"),
         (["--persistent", "flash"], '--persistent "flash": flash of stm32f746g-disco; data can be in'),
         (["--stack-region", "sram1"], "--stack-region has no effect with --fidelity replay; it is for emulate"),
         (
