@@ -9,9 +9,10 @@ modelled: budgets in between, and kernels without a cost profile, whose buffers 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mcusim.engine.execute import execute
+from mcusim.engine.run import Run
 from mcusim.errors import DoesNotFit, KernelFault, UsageError
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet
@@ -27,13 +28,21 @@ from mcusim.request.kernels import Kernels, resolve
 from mcusim.request.run_options import CODE, OPERATOR_OVERHEAD
 from mcusim.request.settings import Settings
 
-__all__ = ["best_plan"]
+__all__ = ["BestPlan", "best_plan"]
 
 STEPS = tuple(sorted(size << shift for size in (8, 12) for shift in range(10, 30)))  # bytes
 NEVER = 1 << 62  # cycles of a plan on which a kernel would fault
 
 
-def best_plan(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile | KernelSet) -> Program:
+@dataclass(frozen=True, slots=True)
+class BestPlan:
+    """A ``program``, and its ``run`` by replay where plans were compared."""
+
+    program: Program
+    run: Run | None = None
+
+
+def best_plan(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile | KernelSet) -> BestPlan:
     """The plan of ``chosen`` for ``kernels`` with the least replayed latency, then the least on-chip RAM.
 
     A header's options say of a plan for a smaller budget than the one asked for which (``planned_budget``, bytes) and
@@ -42,7 +51,7 @@ def best_plan(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile
     largest = _planned(graph, machine, chosen, kernels, chosen.options[SRAM_BUDGET])
     profile = _profile(chosen.kernels) if _chooses(chosen) else None
     if profile is None:
-        return largest
+        return BestPlan(largest)
     plans: dict[tuple[object, ...], tuple[Program, int]] = {}
     for budget in _budgets(graph, machine, chosen, kernels):
         try:
@@ -53,15 +62,18 @@ def best_plan(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile
     if _buffers(largest) in plans or not plans:
         plans[_buffers(largest)] = largest, 0
     if len(plans) == 1 and not next(iter(plans.values()))[1]:
-        return largest
-    costs = {key: (_cycles(program, machine, profile, chosen), _on_chip(program, machine))
+        return BestPlan(largest)
+    runs = {key: _replayed(program, machine, profile, chosen) for key, (program, _) in plans.items()}
+    costs = {key: (NEVER if runs[key] is None else runs[key].cycles, _on_chip(program, machine))
              for key, (program, _) in plans.items()}  # fmt: skip
-    program, budget = plans[min(costs, key=lambda key: costs[key])]
-    if program is largest:
-        return largest
-    options = {**program.header.options, "sram_budget": chosen.options[SRAM_BUDGET]}
-    options |= {"planned_budget": budget, "plans_tried": len(plans)}
-    return replace(program, header=replace(program.header, options=options))
+    best = min(costs, key=costs.__getitem__)
+    program, budget = plans[best]
+    if program is not largest:
+        options = {**program.header.options, "sram_budget": chosen.options[SRAM_BUDGET]}
+        options |= {"planned_budget": budget, "plans_tried": len(plans)}
+        program = replace(program, header=replace(program.header, options=options))
+    run = runs[best]
+    return BestPlan(program, run and replace(run, header=program.header))
 
 
 def _chooses(chosen: Settings) -> bool:
@@ -103,11 +115,12 @@ def _buffers(program: Program) -> tuple[object, ...]:
     return (len(program.tasks), *spans)
 
 
-def _cycles(program: Program, machine: Machine, profile: Profile, chosen: Settings) -> int:
+def _replayed(program: Program, machine: Machine, profile: Profile, chosen: Settings) -> Run | None:
+    """None where a kernel would fault."""
     try:
-        return execute(program, machine, profile, chosen.run[CODE], chosen.run[OPERATOR_OVERHEAD]).cycles
+        return execute(program, machine, profile, chosen.run[CODE], chosen.run[OPERATOR_OVERHEAD])
     except KernelFault:
-        return NEVER
+        return None
 
 
 def _on_chip(program: Program, machine: Machine) -> int:

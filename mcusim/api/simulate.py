@@ -92,13 +92,13 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     request = RunRequest(chosen, graph)
     try:
         kernels = chosen.kernels.planned(chosen.fidelity)
-        program = best_plan(graph, machine, chosen, kernels)
+        best = best_plan(graph, machine, chosen, kernels)
     except DoesNotFit as reason:
         return result_of(request, machine, reason, _flash(graph, machine, chosen, None))
-    flash, request = _flash(graph, machine, chosen, program), replace(request, program=program)
+    flash, request = _flash(graph, machine, chosen, best.program), replace(request, program=best.program)
     if flash.over is not None:
         return result_of(request, machine, flash.over, flash)
-    return simulate_program(request, machine, flash)
+    return simulate_program(request, machine, flash, best.run)
 
 
 def _flash(graph: Graph, machine: Machine, chosen: Settings, program: Program | None) -> FlashUse:
@@ -115,7 +115,7 @@ def plan_program(
 
     ``overrides`` are the keys that were changed in ``machine``; the header keeps them for a replay.
     """
-    program = best_plan(graph, machine, chosen, chosen.kernels.planned())
+    program = best_plan(graph, machine, chosen, chosen.kernels.planned()).program
     if not overrides:
         return program
     options = {**program.header.options, "set": dict(sorted(overrides.items()))}

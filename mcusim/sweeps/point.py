@@ -12,7 +12,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from mcusim.api.best_plan import best_plan
+from mcusim.api.best_plan import BestPlan, best_plan
 from mcusim.api.play import simulate_program
 from mcusim.engine.execute import code_address
 from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, UsageError
@@ -154,12 +154,12 @@ def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -
     row: Row = {"status": "ok", "error": None, "macs": _macs(model)}
     try:
         if chosen.policy in takers(BUFFER_SIZES.name) and chosen.options[BUFFER_SIZES] == "best":
-            program = best_plan(graph, machine, chosen, chosen.kernels.planned(chosen.fidelity))
+            best = best_plan(graph, machine, chosen, chosen.kernels.planned(chosen.fidelity))
         else:
-            program = _planned(model, kernels, chosen, PlanView(machine))
+            best = BestPlan(_planned(model, kernels, chosen, PlanView(machine)))
     except DoesNotFit as reason:
         return all_keys(machine), _negative(row, reason)
-    result = simulate_program(RunRequest(chosen, graph, program), machine)
+    result = simulate_program(RunRequest(chosen, graph, best.program), machine, played=best.run)
     if result.negative is not None:
         return all_keys(machine), _negative(row, result.negative)
     run = result.run
@@ -169,7 +169,7 @@ def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -
     row |= {"left_out": ", ".join(result.left_out)} if result.left_out else {}
     row |= {f"cycles_{cause}": run.by_cause[cause] for cause in CAUSES}
     deviation = differs_from_published(run.header, machine, chosen.run)
-    own = situation(run, program, machine, chosen.kernels.label(result.kernels))
+    own = situation(run, best.program, machine, chosen.kernels.label(result.kernels))
     played = Played(row, own, usage(run, machine), deviation)
     if chosen.fidelity == "emulate":
         return all_keys(machine), played

@@ -16,7 +16,7 @@ from mcusim.model.channel_tiles import model_operators
 from mcusim.model.geometry import Geometry, Tile, whole
 from mcusim.model.graph import Graph, Operator
 from mcusim.plan.operand_roles import data_inputs, tensor_roles
-from mcusim.plan.overlay.tiling import partition, smallest_factor, tallest
+from mcusim.plan.overlay.tiling import most_rows, partition, smallest_factor
 from mcusim.plan.placement import MemoryNeeds
 from mcusim.plan.pools import Pool
 
@@ -169,8 +169,8 @@ def smallest_that_fits(
 def sizes_at(need: MemoryNeeds, found: Sequence[CopyPlan], factor: int, with_filters: bool) -> OverlaySizes:
     """Buffer sizes that global ``factor`` asks for; the second ones have filters no larger than a tile if asked."""
     pairs = list(zip(need.geometries, found, strict=True))
-    tile = max((tallest(partition(g, factor)) * c.row for g, c in pairs if c.row), default=0)
-    inputs = (tallest(_tiles(g, c, tile)) * c.second_row for g, c in pairs if c.second_row)
+    tile = max((most_rows(g, factor) * c.row for g, c in pairs if c.row), default=0)
+    inputs = (most_rows(g, _factor(g, c, tile)) * c.second_row for g, c in pairs if c.second_row)
     filters = (c.filter for _, c in pairs if with_filters and c.filter <= tile)
     return OverlaySizes(
         factor=factor if tile else 1,
@@ -189,7 +189,7 @@ def tiled_operators(
     ``rows`` for the model's operator."""
     made, least = [], dict(rows)
     for op, stored, g, c in zip(graph.operators, model_operators(graph), need.geometries, found, strict=True):
-        tiles = _tiles(g, c, sizes.tile, least.get(stored, 2)) if c.row else (whole(g),)
+        tiles = partition(g, _factor(g, c, sizes.tile, least.get(stored, 2))) if c.row else (whole(g),)
         kept = c if c.filter <= sizes.second else CopyPlan(c.row, c.second_row, 0, c.bias, c.quant)
         made.append(TiledOperator(op, g, kept, tiles))
     return made
@@ -214,9 +214,9 @@ def _by_rows(graph: Graph, op: Operator, g: Geometry) -> bool:
     return source.elements == g.in_h * g.in_w * g.in_c and target.elements == g.out_h * g.out_w * g.out_c
 
 
-def _tiles(g: Geometry, c: CopyPlan, largest: int, least: int = 2) -> tuple[Tile, ...]:
-    factor = smallest_factor(g, c.row, largest, least)
-    return partition(g, factor or g.in_h)
+def _factor(g: Geometry, c: CopyPlan, largest: int, least: int = 2) -> int:
+    """That of one row a tile where none has tiles of at most ``largest`` bytes."""
+    return smallest_factor(g, c.row, largest, least) or g.in_h
 
 
 def _with_rest(s: OverlaySizes, found: Sequence[CopyPlan], rest: int, padded: Callable[[int], int]) -> OverlaySizes:

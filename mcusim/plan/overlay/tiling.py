@@ -6,9 +6,11 @@ below its own that its last receptive field reaches (the halo), clamped to the i
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["partition", "smallest_factor", "tallest"]
+__all__ = ["most_rows", "partition", "smallest_factor"]
 
 
 def partition(g: Geometry, factor: int) -> tuple[Tile, ...]:
@@ -46,9 +48,10 @@ def _tile(g: Geometry, out_row: int, out_end: int, start: int, end: int) -> Tile
     return Tile(out_row, out_end - out_row, start, end - start)
 
 
-def tallest(tiles: tuple[Tile, ...]) -> int:
-    """Input rows of the largest tile."""
-    return max(t.in_rows for t in tiles)
+@lru_cache(maxsize=1 << 16)
+def most_rows(g: Geometry, factor: int) -> int:
+    """Input rows of the largest tile of ``g`` for ``factor``; asked for again by each plan of a network."""
+    return max(tile.in_rows for tile in partition(g, factor))
 
 
 def smallest_factor(g: Geometry, row: int, largest: int, least: int = 2) -> int | None:
@@ -57,7 +60,7 @@ def smallest_factor(g: Geometry, row: int, largest: int, least: int = 2) -> int 
     None when no factor gets there. A partition into one part (see :func:`partition`) counts as factor 2.
     """
     for factor in range(min(least, g.in_h), max(g.in_h, 2) + 1):
-        if tallest(partition(g, factor)) * row <= largest:
+        if most_rows(g, factor) * row <= largest:
             return factor
     return None
 
