@@ -36,7 +36,8 @@ def plan_memory(
     in_place: bool | None = None,
     im2col: str | None = None,
     patches: str | None = None,
-    patch_split: int | None = None,
+    patch_split: int | str | None = None,
+    patch_macs: int | str | None = None,
     weights: str = "flash",
     allocator: str | None = None,
     machine: str | Path | Machine | None = None,
@@ -63,8 +64,8 @@ def plan_memory(
     require_type("model", model, ModelArg)
     require_overrides(overrides)
     plan = memory(
-        model, runtime=runtime, order=order, in_place=in_place, im2col=im2col, patches=patches, patch_split=patch_split,
-        weights=weights, allocator=allocator, machine=machine, overrides=overrides, kernels=kernels, align=align,
+        model, runtime=runtime, order=order, in_place=in_place, im2col=im2col, patches=patches,
+        patch_split=patch_split, patch_macs=patch_macs, weights=weights, allocator=allocator, machine=machine, overrides=overrides, kernels=kernels, align=align,
         seconds=seconds, **regions,
     )  # fmt: skip
     return priced(plan, progress)

@@ -33,6 +33,7 @@ def generate(
     in_place: bool | None = None,
     patches: str | None = None,
     patch_split: int | str | None = None,
+    patch_macs: int | str | None = None,
     force: bool = False,
 ) -> Generated:
     """Write ``model`` (a path, a name of `mcusim models`, or a graph) as C for ``runtime`` into ``folder``.
@@ -52,7 +53,8 @@ def generate(
         raise UsageError(
             f"--runtime {executes.name} interprets the model: no code is generated; {', '.join(able)} compiles it"
         )
-    asked = plan_options(runtime=executes.name, in_place=in_place, patches=patches, patch_split=patch_split)
+    cut = {"patches": patches, "patch_split": patch_split, "patch_macs": patch_macs}
+    asked = plan_options(runtime=executes.name, in_place=in_place, **cut)
     from mcusim.codegen.folder import check_folder, write_folder
     from mcusim.codegen.generated import generated
 

@@ -24,7 +24,7 @@ from mcusim.model.tflite.folding import FOLDED
 from mcusim.plan import plan_options
 from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, OFFLINE, allocate, moves_at_most
 from mcusim.plan.arena import ALIGN, PLACING, allocator_of, arena_head, stored_offsets
-from mcusim.plan.array_choice import chosen_options
+from mcusim.plan.array_choice import chosen_options, counted_split
 from mcusim.plan.liveness.accounting import Accounting, Weights
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.options import ALLOCATORS as PLACES
@@ -51,6 +51,7 @@ def memory(
     im2col: str | None = None,
     patches: str | None = None,
     patch_split: int | str | None = None,
+    patch_macs: int | str | None = None,
     weights: Weights | str = "flash",
     allocator: str | None = None,
     kernels: str | None = None,
@@ -67,10 +68,11 @@ def memory(
     does not exist, ModelError for an offline plan of no use.
     """
     _check(order, allocator, machine, overrides, {"kernels": kernels, **regions})
-    cut = plan_options(runtime=runtime, in_place=in_place, patches=patches, patch_split=patch_split)
+    own = {"patches": patches, "patch_split": patch_split, "patch_macs": patch_macs}
+    cut = plan_options(runtime=runtime, in_place=in_place, **own)
     board = None if machine is None else changed(machine, overrides)
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
-    cut = chosen_options(cut, graph) if cut[PATCHES] in (None, AUTO) else cut
+    cut = chosen_options(cut, graph) if cut[PATCHES] in (None, AUTO) else counted_split(cut, graph)
     executes, in_place, homes = cut.runtime, cut[IN_PLACE], plan_options(**regions)
     if executes.array is not None:
         check_array_options(executes, allocator, weights, kernels)

@@ -12,11 +12,11 @@ from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.plan.options import IN_PLACE, PATCH_MACS, PATCH_SPLIT, PATCHES, PlanOptions
 from mcusim.plan.registry import takers
 from mcusim.plan.static_array import StaticArray, array_blocks, first_fit, static_array
-from mcusim.runtime.patch_stage import legal_splits
+from mcusim.runtime.patch_stage import legal_splits, operators_of_blocks
 from mcusim.runtime.patches import AUTO, Patches
 from mcusim.runtime.runtime import ArrayRules, Runtime
 
-__all__ = ["array_rules", "best_patches", "chosen_options", "planned_array"]
+__all__ = ["array_rules", "best_patches", "chosen_options", "counted_split", "planned_array"]
 
 COUNTS = (2, 3, 4)  # along both axes
 MOST_MACS = 2.0  # of the network's without patches
@@ -45,6 +45,7 @@ def _with_patches(options: PlanOptions, graph: Graph) -> PlanOptions:
         raise UsageError(f"--{PATCH_MACS.flag} limits what --patches auto looks for; there is no such --patches here")
     if options[PATCHES] is None or graph.patches:
         return options
+    options = counted_split(options, graph)
     runtime = options.having(PATCHES, None).having(PATCH_SPLIT, None).runtime
     over_input = options[IN_PLACE] is not False
     if options[PATCHES] == AUTO:
@@ -55,6 +56,15 @@ def _with_patches(options: PlanOptions, graph: Graph) -> PlanOptions:
         return chosen.having(PATCH_SPLIT, None if best is None else best.split)
     _refuse(graph, runtime, options.runtime.patches, over_input)
     return options
+
+
+def counted_split(options: PlanOptions, graph: Graph) -> PlanOptions:
+    """``options`` with the operators of ``graph`` where a split is in blocks. Raises UsageError."""
+    split = options[PATCH_SPLIT]
+    if not isinstance(split, str):
+        return options
+    whole = options.having(PATCHES, None).having(PATCH_SPLIT, None).runtime.executed(graph)
+    return options.having(PATCH_SPLIT, operators_of_blocks(whole, int(split.split()[0])))
 
 
 def _refuse(graph: Graph, runtime: Runtime, patches: Patches | None, over_input: bool) -> None:

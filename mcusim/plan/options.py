@@ -15,7 +15,7 @@ from typing import Any, Generic, Self, TypedDict, TypeVar, overload
 from mcusim.errors import UsageError
 from mcusim.model.channel_tiles import counts_text, parse_counts
 from mcusim.program.opaque import Costs
-from mcusim.runtime.patches import AUTO, Patches, parse_grid, patches_of
+from mcusim.runtime.patches import AUTO, Patches, parse_grid, parse_split, patches_of
 from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime, runtime_names, techniques
 from mcusim.units import parse_size, quoted
 
@@ -310,9 +310,10 @@ PATCHES: Option[str | None] = Option(
     " needs less RAM; auto: those that need least.",
     parse_grid, lambda value: value, str,
 )  # fmt: skip
-PATCH_SPLIT = replace(
-    whole("patch_split", 1, 1_000_000, help="How many operators run on --patches."), part_of=PATCHES.name
-)
+PATCH_SPLIT: Option[int | str | None] = Option(
+    "patch_split", None, "N", 'How many operators run on --patches: 13, or "5 blocks", as MCUNetV2 counts them.',
+    parse_split, lambda value: value, str, part_of=PATCHES.name,
+)  # fmt: skip
 PATCH_MACS = replace(
     percent("patch_macs", 1000, help="The most that --patches auto may compute more: +20%. Default: +100%."),
     part_of=PATCHES.name,
@@ -362,11 +363,11 @@ class RegionKeywords(TypedDict, total=False):
 
 
 class PatchKeywords(TypedDict, total=False):
-    """``patches`` (``2x2`` or ``auto``) of the output of the first ``patch_split`` operators, one after the other;
-    ``patch_macs`` (``"+20%"``): the most that ``auto`` may compute more."""
+    """``patches`` (``2x2`` or ``auto``) of the output of the first ``patch_split`` operators (``13``, ``"5 blocks"``),
+    one after the other; ``patch_macs`` (``"+20%"``): the most that ``auto`` may compute more."""
 
     patches: str | None
-    patch_split: int | None
+    patch_split: int | str | None
     patch_macs: int | str | None
 
 

@@ -15,6 +15,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan.arena import allocator_of, in_order
 from mcusim.plan.array_choice import chosen_options
 from mcusim.plan.options import CHANNEL_TILES, IN_PLACE, ORDER, PATCH_SPLIT, PATCHES, RUNTIME, WITHOUT, PlanOptions
+from mcusim.plan.placement import memory_needs
 from mcusim.plan.registry import Policy, find_policy, policy_options, takers
 from mcusim.program.opaque import left_out, left_out_text, opaque_types, used_costs
 from mcusim.program.program import Program
@@ -46,7 +47,7 @@ def plan(
     parts = asked[CHANNEL_TILES]
     ordered = in_order(channel_tiled(asked.runtime.executed(graph), dict(parts)), asked)
     program = chosen.plan(ordered, machine, costs_of(kernels, asked.runtime), asked)
-    recorded = {**_recorded(ordered, asked), **_on_patches(graph, ordered, asked), **program.header.options}
+    recorded = {**_recorded(ordered, asked), **_on_patches(graph, ordered, kernels, asked), **program.header.options}
     recorded |= {name: cell for name, cell in _of_policy(chosen, asked).items() if name not in recorded}
     header = replace(program.header, options=recorded)
     without = left_out_text(left_out(header))
@@ -73,13 +74,17 @@ def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
     return found | ({"costs": costs} if costs else {})
 
 
-def _on_patches(graph: Graph, ordered: Graph, asked: PlanOptions) -> dict[str, object]:
-    """What a header says of patches: the multiply-accumulates of their halos too."""
+def _on_patches(graph: Graph, ordered: Graph, kernels: Profile | KernelSet, asked: PlanOptions) -> dict[str, object]:
+    """What a header says of patches: also the multiply-accumulates of their halos, and the array without patches."""
     patches = asked.runtime.patches
     if patches is None:
         return {}
-    halos = graph_macs(ordered) - graph_macs(graph)
-    return {PATCHES.name: patches.grid, PATCH_SPLIT.name: patches.split, "halo_macs": halos}
+    uncut = asked.having(PATCHES, None).having(PATCH_SPLIT, None)
+    needs = memory_needs(uncut.runtime.executed(graph), costs_of(kernels, uncut.runtime), uncut)
+    return {
+        PATCHES.name: patches.grid, PATCH_SPLIT.name: patches.split,
+        "halo_macs": graph_macs(ordered) - graph_macs(graph), "uncut_arena": needs.memory().arena,
+    }  # fmt: skip
 
 
 def _of_policy(chosen: Policy, asked: PlanOptions) -> dict[str, object]:

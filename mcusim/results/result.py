@@ -236,7 +236,8 @@ def _patches(recorded: Mapping[str, Any], arena: int) -> dict[str, Any] | None:
     if recorded.get(PATCHES.name) is None:
         return None
     halos = recorded.get("halo_macs")
-    return {"grid": recorded[PATCHES.name], "split": recorded["patch_split"], "halo_macs": halos, "arena": arena}
+    own = {"grid": recorded[PATCHES.name], "split": recorded["patch_split"], "halo_macs": halos, "arena": arena}
+    return {**own, "arena_without": recorded.get("uncut_arena")}
 
 
 def sram_bytes(result: Result) -> int | None:

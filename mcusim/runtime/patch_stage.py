@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from mcusim.errors import UsageError
-from mcusim.model.geometry import activation_inputs, geometry
+from mcusim.model.geometry import Geometry, activation_inputs, geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.runtime.patches import Patches
 
-__all__ = ["Area", "PatchStage", "Reach", "legal_splits", "patch_stage"]
+__all__ = ["Area", "PatchStage", "Reach", "legal_splits", "operators_of_blocks", "patch_stage"]
 
 _BYTES = ("int8", "uint8")
 
@@ -81,6 +82,10 @@ class PatchStage:
         """Height and width of the target."""
         return self.graph.tensors[self.target].shape[1], self.graph.tensors[self.target].shape[2]
 
+    @cached_property
+    def _geometries(self) -> dict[int, Geometry]:
+        return {op.index: geometry(self.graph, op) for op in self.operators}
+
     def patches(self, patches: Patches) -> list[list[Area]]:
         """The parts of the target, by rows of patches; heights and widths differ by one at most. Raises UsageError."""
         height, width = self.size
@@ -93,7 +98,7 @@ class PatchStage:
         """What ``op`` reads of its activation inputs for ``part`` of its output."""
         if not op.traits.windowed:
             return Reach(part, part)
-        g = geometry(self.graph, op)
+        g = self._geometries[op.index]
         top, left = part.top * g.stride_h - g.pad_top, part.left * g.stride_w - g.pad_left
         height = (part.height - 1) * g.stride_h + (g.kernel_h - 1) * g.dilation_h + 1
         width = (part.width - 1) * g.stride_w + (g.kernel_w - 1) * g.dilation_w + 1
@@ -200,3 +205,42 @@ def legal_splits(graph: Graph) -> Mapping[int, PatchStage]:
         except UsageError:
             continue
     return found
+
+
+def operators_of_blocks(graph: Graph, blocks: int) -> int:
+    """How many operators the first ``blocks`` blocks of ``graph`` have, as MCUNetV2 counts them.
+
+    A block is a depthwise convolution with the 1x1 convolution that expands its input, the one that projects its
+    output, and the addition behind that; any other operator is one by itself. Raises UsageError where there are fewer.
+    """
+    ends = [0]
+    while len(ends) <= blocks and ends[-1] < len(graph.operators):
+        ends.append(_end_of_block(graph, ends[-1]))
+    if len(ends) <= blocks:
+        raise UsageError(f'--patch-split "{blocks:,} blocks": there are {len(ends) - 1:,} blocks')
+    return ends[blocks]
+
+
+def _end_of_block(graph: Graph, start: int) -> int:
+    """The number of the operator behind the block that begins with operator ``start``."""
+
+    def skipped(number: int) -> int:
+        return next((op.index for op in graph.operators[number:] if not op.traits.pads), number)
+
+    def has(number: int, depthwise: bool) -> bool:
+        if number >= len(graph.operators):
+            return False
+        op = graph.operators[number]
+        if depthwise or not (op.traits.windowed and op.traits.parametric):
+            return depthwise and op.traits.depthwise
+        own = geometry(graph, op)
+        return not op.traits.depthwise and own.kernel_h == own.kernel_w == 1
+
+    number = skipped(start)
+    if has(number, depthwise=False) and has(skipped(number + 1), depthwise=True):
+        number = skipped(number + 1)
+    if not has(number, depthwise=True) or not has(number + 1, depthwise=False):
+        return number + 1
+    behind = graph.operators[number + 2 : number + 3]
+    adds = behind and behind[0].traits.elementwise and len(activation_inputs(graph, behind[0])) > 1
+    return number + 2 + bool(adds)

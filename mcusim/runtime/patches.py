@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from numbers import Integral
 
 from mcusim.errors import UsageError
 
-__all__ = ["AUTO", "MOST", "Patches", "parse_grid", "patches_of"]
+__all__ = ["AUTO", "MOST", "Patches", "parse_grid", "parse_split", "patches_of"]
 
 AUTO = "auto"
 MOST = 16  # patches along an axis
+MOST_SPLIT = 1_000_000
 _FORM = re.compile(r"([0-9]{1,4})x([0-9]{1,4})", re.ASCII)
 
 
@@ -49,8 +51,22 @@ def parse_grid(given: object) -> str | None:
     return f"{rows}x{columns}"
 
 
-def patches_of(grid: str | None, split: int | None) -> Patches | None:
-    """The patches of a grid and a split; None without a grid, and for ``auto``, which is searched for.
+def parse_split(given: object) -> int | str | None:
+    """A number of operators, a text of a number of blocks (``5 blocks``), None for ``none``. Raises UsageError for
+    others."""
+    if given == "none":
+        return None
+    form = re.fullmatch(r"([0-9]{1,7})( blocks?)?", given.strip(), re.ASCII) if isinstance(given, str) else None
+    number = int(form[1]) if form else given
+    if isinstance(number, bool) or not isinstance(number, Integral) or not 1 <= int(number) <= MOST_SPLIT:
+        wanted = f'a whole number from 1 to {MOST_SPLIT:,}, so many blocks ("5 blocks") or "none"'
+        raise UsageError(f"patch_split = {repr(given)[:80]}: must be {wanted}")
+    return f"{int(number)} blocks" if form and form[2] else int(number)
+
+
+def patches_of(grid: str | None, split: int | str | None) -> Patches | None:
+    """The patches of a grid and a split; None without a grid, for ``auto``, which is searched for, and for a split in
+    blocks, which a graph says.
 
     Raises UsageError for one without the other.
     """
@@ -60,5 +76,7 @@ def patches_of(grid: str | None, split: int | None) -> Patches | None:
         return None
     if split is None:
         raise UsageError(f"--patches {grid} needs --patch-split: how many operators run on patches; auto finds both")
+    if isinstance(split, str):
+        return None
     rows, columns = (int(part) for part in grid.split("x"))
     return Patches(rows, columns, split)

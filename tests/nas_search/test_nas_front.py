@@ -99,7 +99,9 @@ def test_spaces_by_default_are_the_best_for_parts_of_the_memories(monkeypatch: p
 
 
 @pytest.mark.usefixtures("by_formula")
-def test_the_command_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str], browser: Any) -> None:
+def test_the_command_and_its_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, browser: Any
+) -> None:
     page, command = tmp_path / "page.html", ["nas", "front", "w0.2-r48", "-m", BOARD, "--runtime", "tflm,tinyengine"]
     command += ["--generations", "0", "-j", "1", "--points", "3"]
     assert main([*command, "--html", str(page), "-o", str(tmp_path / "nets"), "--json", "-"]) == 0
@@ -116,6 +118,7 @@ def test_the_command_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[
     text = capsys.readouterr().out
     assert f"{first['latency_ms']:,.1f}" in text and "the fastest network of a score" in text
     assert max(map(len, text.splitlines())) <= 80
+    monkeypatch.setattr("mcusim.nas_search.evolution.MOST_DRAWS", 2)
     assert main([*command, "--ram", "8 KiB"]) == 1 and "random networks 0 fit" in capsys.readouterr().out
     drawn = Page(page.read_text())
     assert asks_for_nothing(drawn)

@@ -32,6 +32,7 @@ def generate(
     in_place: InPlace = None,
     patches: options.PatchGrid = None,
     patch_split: options.PatchSplit = None,
+    patch_macs: options.PatchMacs = None,
     written: Written,
 ) -> int:
     """Write a model as C that a compiler makes a library or a program of.
@@ -50,7 +51,7 @@ def generate(
     with spinner(f"generating {model}"):
         from mcusim.api.generate import generate as write
 
-        cut: dict[str, Any] = {"patches": patches, "patch_split": patch_split}
+        cut: dict[str, Any] = {"patches": patches, "patch_split": patch_split, "patch_macs": patch_macs}
         found = write(model, out, machine, runtime=runtime, in_place=in_place, force=written.force, **cut)
     from mcusim.report.generated_code import generate_json, generate_table
 

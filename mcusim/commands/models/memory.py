@@ -87,6 +87,7 @@ class Placing:
     im2col: Im2col = None
     patches: options.PatchGrid = None
     patch_split: options.PatchSplit = None
+    patch_macs: options.PatchMacs = None
     align: Align = None
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "Model",
     "OutputFile",
     "PatchGrid",
+    "PatchMacs",
     "PatchSplit",
     "Seconds",
     "Set",
@@ -204,5 +205,10 @@ PatchGrid = Annotated[
     ),
 ]
 PatchSplit = Annotated[
-    str | None, typer.Option("--patch-split", metavar="N", help="How many operators run on --patches.")
+    str | None,
+    typer.Option("--patch-split", metavar="N", help='How many operators run on --patches: 13, or "5 blocks".'),
+]
+PatchMacs = Annotated[
+    str | None,
+    typer.Option("--patch-macs", metavar="PERCENT", help="The most that --patches auto may compute more: +20%."),
 ]

@@ -114,6 +114,7 @@ _HEAD = {
     "patches": ("object?", "the patches that the first operators run on; null for none"),
     "patches.grid": ("text", "rows and columns of patches, as 2x2"),
     "patches.split": ("number", "how many operators run on them"),
+    "patches.arena_without": ("integer?", "bytes of the array without patches"),
     "patches.halo_macs": ("number?", "multiply-accumulates more, as what patches share is computed in each"),
     "patches.arena": ("number", "bytes of the static array"),
     "verdict": ("object?", "what was counted; null when it could not be planned, or a kernel faulted"),

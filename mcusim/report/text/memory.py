@@ -60,8 +60,12 @@ def _patches(found: PatchFigures) -> list[str]:
         f"{stage} each; halos are {found.halo_macs:,} MACs more (+{100 * found.halo_macs / max(found.macs, 1):.1f} %)"
     )
     bytes = f"array {after:,} B, without patches {before:,} B, by the public planner's rules {found.rule.total:,} B"
+    analytic, whole = (f"{count / 1024:,.1f} KiB" for count in (found.analytic, found.analytic_before))
+    share = 100 * found.analytic_halo_macs / max(found.stage_macs, 1)
+    paper = f"as MCUNetV2 counts: peak {analytic}, without patches {whole}; {found.analytic_halo_macs:,} MACs more"
+    paper += f" (+{share:.1f} % of the operators on patches)"
     more = f"warning: these patches need {after - before:,} B more than none; `mcusim run` refuses them"
-    return [*wrapped(text), *wrapped(bytes), *(wrapped(more) if after >= before else [])]
+    return [*wrapped(text), *wrapped(bytes), *wrapped(paper), *(wrapped(more) if after >= before else [])]
 
 
 def _title(plan: MemoryPlan) -> str:

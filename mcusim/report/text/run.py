@@ -97,9 +97,12 @@ def _planning(result: Result) -> str:
 
 
 def _halos(asked: Mapping[str, Any], result: Result) -> str:
-    """What patches compute twice, of what the network is without them."""
+    """What patches compute twice, of what the network is without them, and the RAM that it needs then."""
     more, whole = asked["patches"]["halo_macs"], result.macs
-    return "" if not more or not whole or whole <= more else f" (+{100 * more / (whole - more):.1f} % MACs)"
+    uncut = asked["patches"].get("arena_without")
+    share = f"+{100 * more / (whole - more):.1f} % MACs" if more and whole and whole > more else ""
+    words = [*([share] if share else []), *([f"without patches {size(uncut)} of RAM"] if uncut else [])]
+    return f" ({'; '.join(words)})" if words else ""
 
 
 def _summary(result: Result, run: Run) -> list[str]:

@@ -13,14 +13,15 @@ from mcusim import compare, plan_memory, plan_program, simulate, verify
 from mcusim.commands.app import main
 from mcusim.errors import ProgramError, UsageError
 from mcusim.model import load_model
-from mcusim.model.geometry import geometry
+from mcusim.model.geometry import geometry, graph_macs
 from mcusim.model.graph import Graph
 from mcusim.plan.array_choice import best_patches, planned_array
 from mcusim.plan.patch_figures import patch_figures
 from mcusim.program import program_graph, read_program
-from mcusim.runtime.patch_stage import legal_splits, patch_stage
+from mcusim.runtime.patch_stage import legal_splits, operators_of_blocks, patch_stage
 from mcusim.runtime.patches import Patches
 from mcusim.runtime.runtime import find_runtime
+from mcusim.text import size
 from tests.support.cases import sample_size
 from tests.support.kernels.random_networks import random_network
 from tests.support.paths import shared_model
@@ -72,6 +73,7 @@ def test_vww_needs_less_than_half_and_computes_the_same(board: str) -> None:
     assert whole.run is not None and cut.run is not None and replayed.run is not None
     found = cut.planning["patches"]
     assert (found["grid"], found["split"], found["arena"]) == ("3x3", 6, 41_184) and whole.planning["patches"] is None
+    assert found["arena_without"] == whole.run.header.memory.arena
     assert found["halo_macs"] == sum(op.macs for op in cut.run.header.operators) - (whole.macs or 0) > 0
     assert 2 * found["arena"] < whole.run.header.memory.arena == 93_992
     assert replayed.run.cycles == pytest.approx(cut.run.cycles, rel=0.05)
@@ -111,7 +113,11 @@ def test_arrays_of_the_public_planner(name: str, arena: int, total: int) -> None
 
 def test_the_papers_analytic_figures_of_mobilenet_v2() -> None:
     """MCUNetV2 (arXiv 2110.15352): 1372 to 172 kB, patches of 75 x 75, +42 % in the patch stage, +10 % overall."""
-    found = patch_figures(RUNTIME.executed(load_model(MOBILENET)), RUNTIME, Patches(4, 4, 13))
+    graph = RUNTIME.executed(load_model(MOBILENET))
+    assert [operators_of_blocks(graph, blocks) for blocks in (1, 2, 5)] == [1, 3, 13]
+    with pytest.raises(UsageError, match='"99 blocks": there are 2'):
+        operators_of_blocks(graph, 99)
+    found = patch_figures(graph, RUNTIME, Patches(4, 4, 13))
     assert found.patch == (75, 75)
     assert (found.analytic_before, found.analytic) == (1372 * 1024, 171.5 * 1024)
     assert 100 * found.analytic_halo_macs / found.stage_macs == pytest.approx(42, abs=1)
@@ -125,8 +131,6 @@ def test_auto_needs_less_than_no_patches_or_is_none() -> None:
     less, some = (planned_array(RUNTIME.cut(graph, one), RUNTIME).total for one in (best, Patches(2, 2, 5)))
     assert less < some < planned_array(graph, RUNTIME).total
     assert best_patches(RUNTIME.executed(load_model("ds-cnn")), RUNTIME) is None
-    program = plan_program("ds-cnn", runtime="tinyengine", patches="auto")
-    assert "patches" not in program.header.options
 
 
 def test_what_cannot_be_cut_is_refused() -> None:
@@ -220,21 +224,24 @@ def test_a_network_that_does_not_fit_is_offered_patches(capsys: pytest.CaptureFi
 
 
 def test_auto_computes_no_more_than_it_may(capsys: pytest.CaptureFixture[str]) -> None:
-    free, limited = (
-        simulate("mcunet-vww0", BOARDS[0], runtime="tinyengine", patches="auto", patch_macs=most)
-        for most in (None, "+10%")
-    )
-    assert free.run is not None and limited.run is not None and free.macs is not None and limited.macs is not None
-    halos = [result.run.header.options.get("halo_macs", 0) for result in (free, limited)]
-    assert halos[1] <= 0.1 * (limited.macs - halos[1]) and halos[1] < halos[0]
-    assert limited.run.header.memory.arena > free.run.header.memory.arena
+    """And what is said of it, also in blocks as the paper counts."""
     run = ["run", "mcunet-vww0", "--runtime", "tinyengine"]
-    assert main([*run, "--patches", "auto"]) == 0
-    share = 100 * halos[0] / (free.macs - halos[0])
-    assert f"operators (+{share:.1f} % MACs)" in " ".join(capsys.readouterr().out.split())
+    assert main([*run, "--patches", "auto", "--patch-macs", "+10%", "--json", "-"]) == 0
+    limited = json.loads(capsys.readouterr().out)
+    found = limited["patches"]
+    assert found["halo_macs"] <= 0.1 * (limited["macs"] - found["halo_macs"])
+    free = best_patches(RUNTIME.executed(graph := load_model("mcunet-vww0")), RUNTIME)
+    assert free is not None and RUNTIME.cut is not None
+    cut = RUNTIME.cut(RUNTIME.executed(graph), free)
+    assert graph_macs(cut) - graph_macs(graph) > found["halo_macs"]
+    assert planned_array(cut, RUNTIME).total < found["arena"] < found["arena_without"]
+    assert main([*run, "--patches", "3x3", "--patch-split", "3 blocks"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "3x3 patches of 6 operators (+" in text and f"without patches {size(found['arena_without'])} of RAM" in text
     for words, says in (
         (["--patches", "2x2", "--patch-split", "5", "--patch-macs", "20"], "limits what --patches auto looks for"),
         (["--patches", "auto", "--patch-macs", "much"], "patch_macs = 'much': must be per cent, as +20%"),
+        (["--patches", "2x2", "--patch-split", "99 blocks"], '--patch-split "99 blocks": there are'),
     ):
         assert main([*run, *words]) == 2
         error = capsys.readouterr().err
