@@ -64,8 +64,8 @@ def best_plan(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile
     if len(plans) == 1 and not next(iter(plans.values()))[1]:
         return BestPlan(largest)
     runs = {key: _replayed(program, machine, profile, chosen) for key, (program, _) in plans.items()}
-    costs = {key: (NEVER if runs[key] is None else runs[key].cycles, _on_chip(program, machine))
-             for key, (program, _) in plans.items()}  # fmt: skip
+    cycles = {key: NEVER if run is None else run.cycles for key, run in runs.items()}
+    costs = {key: (cycles[key], _on_chip(program, machine)) for key, (program, _) in plans.items()}
     best = min(costs, key=costs.__getitem__)
     program, budget = plans[best]
     if program is not largest:

@@ -13,7 +13,7 @@ from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
-from mcusim.plan.options import ARENA, PERSISTENT, SCRATCH, RegionKeywords, runtime_of
+from mcusim.plan.options import ARENA, PATCH_MACS, PATCH_SPLIT, PATCHES, PERSISTENT, SCRATCH, MemoryKeywords, runtime_of
 from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program
 from mcusim.program.opaque import opaque_types, require_known
@@ -27,7 +27,7 @@ from mcusim.results.memory_plan import MemoryPlan
 __all__ = ["inspect", "plan_memory", "plan_program"]
 
 
-@documented(ARENA, PERSISTENT, SCRATCH, plans=False)
+@documented(ARENA, PERSISTENT, SCRATCH, PATCHES, PATCH_SPLIT, PATCH_MACS, plans=False)
 def plan_memory(
     model: str | Path | Graph,
     *,
@@ -35,9 +35,6 @@ def plan_memory(
     order: str = "default",
     in_place: bool | None = None,
     im2col: str | None = None,
-    patches: str | None = None,
-    patch_split: int | str | None = None,
-    patch_macs: int | str | None = None,
     weights: str = "flash",
     allocator: str | None = None,
     machine: str | Path | Machine | None = None,
@@ -46,7 +43,7 @@ def plan_memory(
     align: int | None = None,
     seconds: float = 60.0,
     progress: Callable[[int, int], object] | None = None,
-    **regions: Unpack[RegionKeywords],
+    **options: Unpack[MemoryKeywords],
 ) -> MemoryPlan:
     """Which tensors of ``model``, a path, name or graph, are alive when, and where allocators put them.
 
@@ -55,18 +52,16 @@ def plan_memory(
     (:class:`~mcusim.plan.liveness.accounting.Accounting`). All allocators place the same blocks, at multiples of
     ``align`` bytes (None: the runtime's); ``allocator`` (``greedy``, ``linear``, ``dynamic``, ``optimal`` or
     ``offline``, the plan in the file, the default where there is one) is the one that counts. With ``machine``, whose
-    keys ``overrides`` changes, the plan says whether it fits, with what ``kernels`` need and data in ``regions``, and
+    keys ``overrides`` changes, the plan says whether it fits, with what ``kernels`` need and data in named regions, and
     what moves of ``dynamic`` cost; ``progress`` gets bytes moved of all. A compiled ``runtime`` has one static array
-    (``plan.array``), columns of inputs by ``im2col`` (``two``, ``adaptive``), and the first ``patch_split`` operators
-    on ``patches`` (``"2x2"``, ``"auto"``). Raises UsageError for what does not exist. Not modelled: what timelines of
-    tensors and the allocators do not.
+    (``plan.array``), columns of inputs by ``im2col`` (``two``, ``adaptive``), and patches. Raises UsageError for what
+    does not exist. Not modelled: what timelines of tensors and the allocators do not.
     """
     require_type("model", model, ModelArg)
     require_overrides(overrides)
     plan = memory(
-        model, runtime=runtime, order=order, in_place=in_place, im2col=im2col, patches=patches,
-        patch_split=patch_split, patch_macs=patch_macs, weights=weights, allocator=allocator, machine=machine, overrides=overrides, kernels=kernels, align=align,
-        seconds=seconds, **regions,
+        model, runtime=runtime, order=order, in_place=in_place, im2col=im2col, weights=weights, allocator=allocator,
+        machine=machine, overrides=overrides, kernels=kernels, align=align, seconds=seconds, **options,
     )  # fmt: skip
     return priced(plan, progress)
 

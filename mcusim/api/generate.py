@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
@@ -12,8 +12,9 @@ from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.plan import plan_options
 from mcusim.plan.array_choice import chosen_options
-from mcusim.plan.options import IN_PLACE
+from mcusim.plan.options import IN_PLACE, PATCH_MACS, PATCH_SPLIT, PATCHES, PatchKeywords
 from mcusim.request.kernels import resolve
+from mcusim.request.run_options import documented
 from mcusim.request.settings import MachineArg, ModelArg, require_type
 from mcusim.request.tensors import random_inputs
 from mcusim.runtime.runtime import find_runtime, runtime_names
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["generate"]
 
 
+@documented(PATCHES, PATCH_SPLIT, PATCH_MACS, plans=False)
 def generate(
     model: str | Path | Graph,
     folder: str | Path,
@@ -31,19 +33,17 @@ def generate(
     *,
     runtime: str | None = None,
     in_place: bool | None = None,
-    patches: str | None = None,
-    patch_split: int | str | None = None,
-    patch_macs: int | str | None = None,
     force: bool = False,
+    **patches: Unpack[PatchKeywords],
 ) -> Generated:
     """Write ``model`` (a path, a name of `mcusim models`, or a graph) as C for ``runtime`` into ``folder``.
 
     ``runtime``: one that compiles, by default the first that does; the sources of its kernels are copied as far as they
     are needed. ``machine`` says where the linker script puts code and data, ``in_place`` False keeps depthwise
-    convolutions from writing over their inputs; the first ``patch_split`` operators run on ``patches`` (``"2x2"``, or
-    ``"auto"`` for both). The result has the files and their sizes. Raises UsageError for a runtime that interprets and
-    for a folder that contains files unless ``force``; :class:`~mcusim.errors.UnsupportedError` naming operator and
-    shapes for what cannot be generated. Nothing is written then. Not modelled: start-up code.
+    convolutions from writing over their inputs. The result has the files and their sizes. Raises UsageError for a
+    runtime that interprets and for a folder that contains files unless ``force``;
+    :class:`~mcusim.errors.UnsupportedError` naming operator and shapes for what cannot be generated. Nothing is written
+    then. Not modelled: start-up code.
     """
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
@@ -53,8 +53,7 @@ def generate(
         raise UsageError(
             f"--runtime {executes.name} interprets the model: no code is generated; {', '.join(able)} compiles it"
         )
-    cut = {"patches": patches, "patch_split": patch_split, "patch_macs": patch_macs}
-    asked = plan_options(runtime=executes.name, in_place=in_place, **cut)
+    asked = plan_options(runtime=executes.name, in_place=in_place, **patches)
     from mcusim.codegen.folder import check_folder, write_folder
     from mcusim.codegen.generated import generated
 

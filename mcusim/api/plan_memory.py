@@ -28,7 +28,7 @@ from mcusim.plan.array_choice import chosen_options, counted_split
 from mcusim.plan.liveness.accounting import Accounting, Weights
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.options import ALLOCATORS as PLACES
-from mcusim.plan.options import IN_PLACE, ORDERS, PATCHES, RegionKeywords
+from mcusim.plan.options import IN_PLACE, ORDERS, PATCHES, MemoryKeywords, RegionKeywords
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.patch_figures import PatchFigures, patch_figures
 from mcusim.plan.pools import sram_pool
@@ -49,9 +49,6 @@ def memory(
     order: Literal["default", "optimal"] | str = "default",
     in_place: bool | None = None,
     im2col: str | None = None,
-    patches: str | None = None,
-    patch_split: int | str | None = None,
-    patch_macs: int | str | None = None,
     weights: Weights | str = "flash",
     allocator: str | None = None,
     kernels: str | None = None,
@@ -59,7 +56,7 @@ def memory(
     overrides: Mapping[str, str] | None = None,
     align: int | None = None,
     seconds: float = 60.0,
-    **regions: Unpack[RegionKeywords],
+    **options: Unpack[MemoryKeywords],
 ) -> MemoryPlan:
     """The memory plan of ``model`` (a path, a name of `mcusim models`, or a graph), which ``runtime`` executes.
 
@@ -67,23 +64,23 @@ def memory(
     flash, is given too; patches that need more than none are planned. Raises UsageError for a name or an alignment that
     does not exist, ModelError for an offline plan of no use.
     """
+    regions = {name: given for name, given in options.items() if name in RegionKeywords.__annotations__}
     _check(order, allocator, machine, overrides, {"kernels": kernels, **regions})
-    own = {"patches": patches, "patch_split": patch_split, "patch_macs": patch_macs}
-    cut = plan_options(runtime=runtime, in_place=in_place, **own)
+    cut = plan_options(runtime=runtime, in_place=in_place, **options)
     board = None if machine is None else changed(machine, overrides)
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
     cut = chosen_options(cut, graph) if cut[PATCHES] in (None, AUTO) else counted_split(cut, graph)
-    executes, in_place, homes = cut.runtime, cut[IN_PLACE], plan_options(**regions)
+    executes, in_place = cut.runtime, cut[IN_PLACE]
     if executes.array is not None:
         check_array_options(executes, allocator, weights, kernels)
-        plan = array_plan(executes.executed(graph), executes, board, order, in_place, im2col, align, seconds, homes)
+        plan = array_plan(executes.executed(graph), executes, board, order, in_place, im2col, align, seconds, cut)
         return plan if executes.patches is None else replace(plan, patches=_figures(graph, executes, in_place))
     if im2col is not None:
         raise UsageError(f"--im2col has no effect with --runtime {executes.name}: its kernels have their own columns")
     graph, counted = executes.executed(graph), Accounting(bool(in_place), weights)
     plan = _arena_plan(graph, order, counted, allocator, executes.alignment if align is None else align, seconds)
     plan = replace(plan, machine=board, room=None if board is None else sram_pool(board), runtime=executes.name)
-    return replace(plan := with_verdict(plan, kernels, seconds, homes), tflm_head=_tflm_head(plan))
+    return replace(plan := with_verdict(plan, kernels, seconds, cut), tflm_head=_tflm_head(plan))
 
 
 def _figures(graph: Graph, runtime: Runtime, in_place: bool | None) -> PatchFigures:

@@ -20,11 +20,43 @@ from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime, runtime_names
 from mcusim.units import parse_size, quoted
 
 __all__ = [
-    "ALLOCATOR", "ALLOCATORS", "ARENA", "CHANNEL_TILES", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS",
-    "PATCHES", "PATCH_MACS", "PATCH_SPLIT", "PERSISTENT", "RUNTIME", "SCRATCH", "SRAM_BUDGET", "WEIGHTS", "WITHOUT",
-    "Cell", "Option", "OptionValues", "PatchKeywords", "PlanKeywords", "PlanOptions", "RegionKeywords",
-    "choice", "counts", "flag", "names", "percent", "region", "runtime_of", "size",
-    "some_by_operator", "whole", "without_effect",
+    "ALLOCATOR",
+    "ALLOCATORS",
+    "ARENA",
+    "CHANNEL_TILES",
+    "EVERY_PLAN",
+    "IM2COL",
+    "IN_PLACE",
+    "ORDER",
+    "ORDERS",
+    "PATCHES",
+    "PATCH_MACS",
+    "PATCH_SPLIT",
+    "PERSISTENT",
+    "RUNTIME",
+    "SCRATCH",
+    "SRAM_BUDGET",
+    "WEIGHTS",
+    "WITHOUT",
+    "Cell",
+    "MemoryKeywords",
+    "Option",
+    "OptionValues",
+    "PatchKeywords",
+    "PlanKeywords",
+    "PlanOptions",
+    "RegionKeywords",
+    "choice",
+    "counts",
+    "flag",
+    "names",
+    "percent",
+    "region",
+    "runtime_of",
+    "size",
+    "some_by_operator",
+    "whole",
+    "without_effect",
 ]  # fmt: skip
 
 ORDERS = ("default", "optimal")
@@ -312,7 +344,7 @@ PATCHES: Option[str | None] = Option(
 )  # fmt: skip
 PATCH_SPLIT: Option[int | str | None] = Option(
     "patch_split", None, "N", 'How many operators run on --patches: 13, or "5 blocks", as MCUNetV2 counts them.',
-    parse_split, lambda value: value, str, part_of=PATCHES.name,
+    parse_split, lambda value: value, str, number=True, part_of=PATCHES.name,
 )  # fmt: skip
 PATCH_MACS = replace(
     percent("patch_macs", 1000, help="The most that --patches auto may compute more: +20%. Default: +100%."),
@@ -369,6 +401,10 @@ class PatchKeywords(TypedDict, total=False):
     patches: str | None
     patch_split: int | str | None
     patch_macs: int | str | None
+
+
+class MemoryKeywords(PatchKeywords, RegionKeywords, total=False):
+    """What a memory plan takes of a plan's options."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,14 +102,14 @@ def place_parts(layout: Layout, pools: RamPools, what: str, parts: Mapping[str, 
     """
     on_chip = {name: size for name, size in parts.items() if pools.pool_of(name).on_chip}
     if pools.budget is not None and sum(on_chip.values()) > pools.budget:
-        own = [pool for pool in pools.separate if pool.on_chip]
-        available = min(pools.budget, sum(pool.size for pool in own))
+        used = [pool for pool in pools.separate if pool.on_chip]
+        available = min(pools.budget, sum(pool.size for pool in used))
         name = what if "activations" in on_chip else "what is to be on chip"
-        raise DoesNotFit("+".join(pool.name for pool in own), sum(on_chip.values()), available, name, on_chip)
+        raise DoesNotFit("+".join(pool.name for pool in used), sum(on_chip.values()), available, name, on_chip)
 
     def put(pool: Pool | None, what: str, *names: str) -> int | None:
-        own = {name: parts[name] for name in names if name in parts}
-        return None if pool is None else layout.allocate(pool, sum(own.values()), ALIGN, what, own)
+        inside = {name: parts[name] for name in names if name in parts}
+        return None if pool is None else layout.allocate(pool, sum(inside.values()), ALIGN, what, inside)
 
     apart = {"scratch"} if pools.scratch is not None else set()
     apart |= {"state", "runtime"} if pools.persistent is not None else set()
@@ -132,8 +132,9 @@ def pools_apart(machine: Machine, options: PlanOptions, arena: Pool | None = Non
 
 def _arenas(machine: Machine, options: PlanOptions) -> list[Pool]:
     """Where tensors may be, what comes first first. Raises UsageError."""
-    if options[ARENA] is not None:
-        return [data_region(machine, ARENA.flag, options[ARENA])]
+    region = options[ARENA]
+    if region is not None:
+        return [data_region(machine, ARENA.flag, region)]
     return data_pools(machine) or [sram_pool(machine)]
 
 

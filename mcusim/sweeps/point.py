@@ -159,7 +159,7 @@ def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -
             best = BestPlan(_planned(model, kernels, chosen, PlanView(machine)))
     except DoesNotFit as reason:
         return all_keys(machine), _negative(row, reason)
-    result = simulate_program(RunRequest(chosen, graph, best.program), machine, played=best.run)
+    result = simulate_program(RunRequest(chosen, graph, best.program), machine, None, best.run)
     if result.negative is not None:
         return all_keys(machine), _negative(row, result.negative)
     run = result.run

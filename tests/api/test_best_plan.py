@@ -90,8 +90,8 @@ def test_both_fidelities_take_the_same_plan() -> None:
         simulate(NETWORK, BOARD, "tinyops", "cmsis", fidelity=fidelity, sram_budget="24 KiB").run
         for fidelity in ("replay", "emulate")
     ]
-    assert all(run is not None for run in runs)
-    assert len({run.header.options.get("planned_budget") for run in runs if run is not None}) == 1
+    budgets = [run.header.options["planned_budget"] for run in runs if run is not None]
+    assert len(budgets) == 2 and budgets[0] == budgets[1] < 24 * KIB
 
 
 def test_published_figures_stand_beside_the_papers_plan_alone() -> None:
@@ -105,5 +105,8 @@ def test_published_figures_stand_beside_the_papers_plan_alone() -> None:
 def test_a_board_with_an_sdram_added(tmp_path: Path) -> None:
     path = tmp_path / "h743-sdram.toml"
     path.write_text(H743, encoding="utf-8")
-    best, largest = (simulate(NETWORK, path, "tinyops", buffer_sizes=rule).run for rule in ("best", "largest"))
-    assert best is not None and largest is not None and best.cycles <= largest.cycles
+    best, largest = (
+        simulate("proxyless-w0.25-r096", path, "tinyops", buffer_sizes=rule).run for rule in ("best", "largest")
+    )
+    assert best is not None and largest is not None and best.cycles < largest.cycles
+    assert best.header.options["planned_budget"] < max(largest.header.peak_bytes.values())

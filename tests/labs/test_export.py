@@ -75,8 +75,12 @@ def texts_for(rules: Rules) -> list[str]:
 
 def test_the_page_judges_as_python_does(browser: Any, own: Path, tmp_path: Path) -> None:
     """Every verdict on every text, to the letter; students' seeds, numbers as texts, points."""
+    dice = random.Random(1)
+    numbers = [dice.uniform(-1, 1) * 10 ** dice.uniform(-8, 9) for _ in range(2000)]
+    numbers += [0.5, 1.5, 2206.5, 2207.5, 12345.5, 0.0, 9999.5, 9999.4, 1e-5, -2.5, 123456789.0]
     for name, students in ((str(own), ("", "Jürgen  Ö")), ("overlap", ("学生 7", "", "b")[: sample_size(3, 1)])):
         with exported(browser, name, tmp_path / open_file(name).name) as page:
+            assert page.evaluate("(all) => all.map(labJudge.shown)", numbers) == [shown(number) for number in numbers]
             for student in students:
                 seed = seed_of(student) if student else 0
                 assert not student or page.evaluate("(name) => labJudge.seedOf(name)", student) == seed
@@ -94,11 +98,6 @@ def test_the_page_judges_as_python_does(browser: Any, own: Path, tmp_path: Path)
                         plain = [verdict.right, verdict.says, verdict.counts, verdict.over]
                         assert [*one[:4], *one[5:]] == [*plain, verdict.mistake, verdict.hinted], question.id
                         assert one[4] == pytest.approx(verdict.share)
-    dice = random.Random(1)
-    numbers = [dice.uniform(-1, 1) * 10 ** dice.uniform(-8, 9) for _ in range(2000)]
-    numbers += [0.5, 1.5, 2206.5, 2207.5, 12345.5, 0.0, 9999.5, 9999.4, 1e-5, -2.5, 123456789.0]
-    with exported(browser, str(own), tmp_path / "again") as page:
-        assert page.evaluate("(all) => all.map(labJudge.shown)", numbers) == [shown(number) for number in numbers]
 
 
 def test_a_student_does_the_lab_in_a_browser(browser: Any, own: Path, tmp_path: Path) -> None:

@@ -118,6 +118,7 @@ def _check(key: str, value: object, known: Collection[str], declared: Option[Any
         kind, word = bool, "true or false"
     elif option in _NUMBERS or (declared is not None and declared.number):
         kind, word = int, "a whole number"
+        kind = str if declared is not None and isinstance(value, str) and _reads(declared, value) else kind
     if declared is not None and declared.several and isinstance(value, list):
         kind, word = list, "texts in quotes"
         if not value or not all(isinstance(name, str) for name in value):
@@ -129,6 +130,14 @@ def _check(key: str, value: object, known: Collection[str], declared: Option[Any
             declared.parse(value)
         except InputError as error:
             raise wrong(key, value, str(error)) from None
+
+
+def _reads(declared: Option[Any], text: str) -> bool:
+    """Whether a number's option takes a text, as a split in blocks."""
+    try:
+        return not text.strip().isdecimal() and declared.parse(text) is not None
+    except InputError:
+        return False
 
 
 def taken(found: Mapping[str, tuple[Any, str]], options: Sequence[str]) -> list[str]:

@@ -54,13 +54,14 @@ def test_the_command_line_wins_then_the_folder_then_the_user(user: Path, capsys:
 
 def test_a_part_goes_with_its_whole_and_several_are_a_list(user: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = '[plan]\nruntime = "tinyengine"\npatches = "2x2"\npatch-split = 5\nwithout = ["unrolling", "tiling"]\n'
-    Path(NAME).write_text(text)
-    for arguments, patches in (([], ("2x2", 5)), (["--patches", "none"], (None, None))):
+    none = ["--patches", "none"]
+    for split, arguments, patches in (("5", [], ("2x2", 5)), ("5", none, (None, None)), ('"3 blocks"', [], ("2x2", 6))):
+        Path(NAME).write_text(text.replace("= 5", f"= {split}"))
         assert main(["plan", "mcunet-vww1", "--machine", "f746", "-o", "p.jsonl", "--force", *arguments]) == 0
         chosen = read_program("p.jsonl").header.options
         assert (chosen.get("patches"), chosen.get("patch_split")) == patches
         assert chosen["without"] == "unrolling,tiling"
-        assert ("patch-split = 5" in capsys.readouterr().err) == (patches[1] is not None)
+        assert (f"patch-split = {split.strip('"')}" in capsys.readouterr().err) == (patches[1] is not None)
 
 
 @pytest.mark.parametrize("way", ["option", "environment", "other command"])

@@ -15,6 +15,7 @@ from mcusim import generate, plan_memory, simulate
 from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.machine import load_machine, machine_names
+from mcusim.machine.description import Machine
 from mcusim.nas_search.stats import NasRules
 from mcusim.plan import plan_options
 from mcusim.plan.pools import data_pools, sram_pool
@@ -159,6 +160,14 @@ def test_tensors_and_what_persists_may_be_in_two_memories(split: str, regions: d
     assert memory is not None and (memory.needed, memory.memory_of) == (result.verdict.needed, memory_of)
 
 
+def of_memories(rooms: list[int]) -> Machine:
+    """A board with memories of so many bytes, each far from the others, the last of them SDRAM."""
+    usual = load_machine(F746)
+    chip = {f"r{i}": replace(usual.memory["sram1"], name=f"r{i}", base=0x2000_0000 + (i << 16), size=room)
+            for i, room in enumerate(rooms[:-1])}  # fmt: skip
+    return replace(usual, memory=chip | {"sdram": replace(usual.memory["sdram"], size=rooms[-1])})
+
+
 def some_choice_fits(
     rooms: list[int], parts: tuple[int, ...], named: tuple[int | None, ...], budget: int | None
 ) -> bool:
@@ -190,15 +199,11 @@ def test_data_fit_when_one_memory_holds_them_or_two_do(
 
     Each memory is far from the others. What has a named region is there or nowhere; the budget is for the chip.
     """
-    usual = load_machine(F746)
-    bytes_of = [kib << 10 for kib in sizes]
-    regions = {f"r{i}": replace(usual.memory["sram1"], name=f"r{i}", base=0x2000_0000 + (i << 16), size=size)
-               for i, size in enumerate(bytes_of)}  # fmt: skip
-    off_chip = len(sizes)
-    names = [*regions, "sdram"]
-    board = replace(usual, memory=regions | {"sdram": replace(usual.memory["sdram"], size=12 << 10)})
+    rooms = [*(kib << 10 for kib in sizes), 12 << 10]
+    board = of_memories(rooms)
+    names, bytes_of = [*board.memory], rooms[:-1]
     budget = None if budget is None else min(budget << 10, sum(bytes_of))
-    arena, persistent, scratch = (None if i is None else min(i, off_chip) for i in named)
+    arena, persistent, scratch = (None if i is None else min(i, len(bytes_of)) for i in named)
     tensors, buffers, kept = (kib << 10 for kib in need)
     options = {option: None if i is None else names[i]
                for option, i in (("arena", arena), ("persistent", persistent), ("scratch", scratch))}  # fmt: skip
@@ -206,8 +211,8 @@ def test_data_fit_when_one_memory_holds_them_or_two_do(
         board, RamSizes(tensors, tensors + buffers, buffers, kept), plan_options(sram_budget=budget, **options)
     )
     verdict = MemoryVerdict.of_data("x", board, pools, {"activations": tensors, "scratch": buffers, "runtime": kept})
-    rooms, parts = [*bytes_of, 12 << 10], (tensors, buffers, kept)
-    assert verdict.fits is some_choice_fits(rooms, parts, (arena, scratch, persistent), budget)
+    named_memories = (arena, scratch, persistent)
+    assert verdict.fits is some_choice_fits(rooms, (tensors, buffers, kept), named_memories, budget)
     for name, region in options.items():
         pool = getattr(pools, name)
         assert region is None or pool.name == region
