@@ -33,7 +33,7 @@ MOST_DRAWS = 200  # batches of random networks until enough fit
 class EvolutionSettings:
     """Numbers of networks: ``population``, ``parents``, ``crossovers`` and ``mutations`` of each of ``generations``,
     and the share of genes that a mutation changes. ``objectives`` are what lives by; networks slower than
-    ``most_cycles`` do not."""
+    ``most_cycles`` do not, by the upper end of where measurements are expected if it is to be ``certain``."""
 
     population: int = 100
     parents: int = 20
@@ -43,6 +43,7 @@ class EvolutionSettings:
     generations: int = 30
     objectives: tuple[str, ...] = ("score",)
     most_cycles: int | None = None
+    certain: bool = False
 
     @property
     def budget(self) -> int:
@@ -115,7 +116,8 @@ class NetworkJudge:
         fit, cycles = found.fitting(rules.ram, rules.flash), None
         if self.cycles is not None:
             cycles = self.cycles.cycles(genes)
-            fit &= cycles < (NEVER if most is None else most + 1)
+            factor = self.cycles.high if self.settings.certain else 1.0
+            fit &= cycles < NEVER if most is None else cycles * factor < most + 1
         return [
             Candidate(
                 NasNetwork.of(self.space, genes[i]), tuple(genes[i].tolist()), nan,
@@ -132,6 +134,7 @@ class NetworkJudge:
             if len(found) >= count:
                 return found
         fast = "" if self.cycles is None else self.cycles.within(self.settings.most_cycles)
+        fast += " at the interval's upper end" * self.settings.certain
         raise Verdict(
             f"{self.space}: of {MOST_DRAWS * max(count, 64):,} random networks {len(found)} fit {self.rules.ram:,} B of"
             f" RAM and {self.rules.flash:,} B of flash{fast}; take a smaller width or resolution, or a larger board"

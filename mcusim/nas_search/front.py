@@ -2,7 +2,8 @@
 
 Each space is searched for each of them (:mod:`mcusim.nas_search.search`); of what was found on one, in whichever space,
 those make its front that none is better than by both. Without spaces of the user's they are those that statistics say
-are the best for all, half and a quarter of a board's memories. Not modelled: networks between those of the spaces.
+are the best for all, half and a quarter of a board's memories. With a shared set the networks of all fronts are
+replayed on every board that has room for them. Not modelled: networks between those of the spaces.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mcusim.errors import UsageError, Verdict
 from mcusim.nas_search.evolution import EvolutionSettings
 from mcusim.nas_search.figures import network_figures
-from mcusim.nas_search.latency import ReplayBoard, ReplayedNetwork
+from mcusim.nas_search.latency import ReplayBoard, ReplayedNetwork, replay_all
 from mcusim.nas_search.scorers import SECONDS, scorer_file, scorer_of
 from mcusim.nas_search.search import POINTS, NasSearch, network_file
 from mcusim.nas_search.selection import front_of
@@ -43,9 +44,11 @@ __all__ = [
 ]
 
 BOTH = ("score", "latency")
+SHARED = "shared"  # instead of a space: networks of other boards' fronts
 SHARES = (1, 2, 4)  # of a board's memories: all, half, a quarter
 DRAWN, SHARE = 200, 0.5  # networks of a space, and the least share of them that fits, to choose spaces by
 Progress = Callable[[int, int], object] | None
+Key = tuple[str, str, str]  # machine, runtime, space
 
 
 class FrontNetwork(BaseModel):
@@ -60,6 +63,11 @@ class FrontNetwork(BaseModel):
     ram: int = Field(ge=1)
     flash: int = Field(ge=1)
     replayed: ReplayedNetwork
+
+    @property
+    def identity(self) -> tuple[str, Genes]:
+        """Which network it is."""
+        return self.space, self.genes
 
     @property
     def latency_ms(self) -> float:
@@ -80,7 +88,7 @@ class FrontNetwork(BaseModel):
 
 class SpaceFront(BaseModel):
     """What a search of a space on a board found: ``networks`` of its front, which has ``alive``; ``reason`` says why
-    nothing."""
+    nothing. Of the space :data:`SHARED`: networks of other boards that run on this one."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -93,12 +101,13 @@ class SpaceFront(BaseModel):
     reason: str = ""
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> Key:
         """Which search it was."""
         return self.machine, self.runtime, self.space
 
 
 FRONT_LOG = LogKind("mcusim-nas-front", "mcusim nas front", "other fronts", "space", SpaceFront)
+FrontLog = RecordLog[SpaceFront]
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,7 @@ class FrontBoard:
         return f"{self.rules.machine}, {self.rules.runtime}"
 
     @property
-    def keys(self) -> list[tuple[str, str, str]]:
+    def keys(self) -> list[Key]:
         """Of its searches."""
         return [(self.rules.machine, self.rules.runtime, str(space)) for space in self.spaces]
 
@@ -128,7 +137,8 @@ class FrontBoard:
 @dataclass(frozen=True)
 class BoardFront:
     """The front of a board: ``networks``, the best score first; the fronts of its spaces have ``alive``, of which
-    ``replayed`` were; ``reasons`` of spaces that have none."""
+    ``replayed`` were; ``reasons`` of spaces that have none. ``shared``: all networks of all boards' fronts that run on
+    this one, of which it is then the front."""
 
     on: FrontBoard
     networks: tuple[FrontNetwork, ...]
@@ -136,6 +146,7 @@ class BoardFront:
     alive: int
     replayed: int
     reasons: tuple[str, ...]
+    shared: tuple[FrontNetwork, ...] = ()
 
     def fastest(self, score: float) -> FrontNetwork | None:
         """The fastest network that has at least this score."""
@@ -145,14 +156,16 @@ class BoardFront:
 
 @dataclass(frozen=True)
 class FrontPlan:
-    """What is searched: ``boards`` with their spaces, by ``scorer`` (its text) and ``settings``. Raises UsageError for
-    a board that is there twice, Verdict where no board has a space."""
+    """What is searched: ``boards`` with their spaces, by ``scorer`` (its text) and ``settings``; whether all networks
+    are ``shared`` by all boards. Raises UsageError for a board that is there twice, Verdict where no board has a
+    space."""
 
     boards: tuple[FrontBoard, ...]
     scorer: str
     settings: EvolutionSettings
     scorer_seconds: float = SECONDS
     points: int = POINTS
+    shared: bool = False
 
     def __post_init__(self) -> None:
         names = [on.name for on in self.boards]
@@ -179,7 +192,12 @@ class FrontPlan:
         keys = ("version", "seed", "in_place", "scorer", "scorer_sha256", "classes", "points")
         own = {key: first[key] for key in keys}
         settings = {key: first[key] for key in self.settings.__dict__}
-        return {**own, **settings, "boards": [_described(on) for on in self.boards]}
+        return {**own, **settings, "shared": self.shared, "boards": [_described(on) for on in self.boards]}
+
+    @property
+    def spaces(self) -> dict[str, NasSpace]:
+        """Of all boards, by their names."""
+        return {str(space): space for on in self.boards for space in on.spaces}
 
 
 def _described(on: FrontBoard) -> dict[str, Any]:
@@ -222,28 +240,69 @@ def nas_fronts(
             written.append(found)
             if progress is not None:
                 progress(done, len(searches))
-    return [_front(on, [known[key] for key in on.keys]) for on in plan.boards]
+        fronts = [_front(on, [known[key] for key in on.keys]) for on in plan.boards]
+        return _of_shared_networks(plan, fronts, known, written, work) if plan.shared else fronts
+
+
+def _of_shared_networks(
+    plan: FrontPlan, fronts: list[BoardFront], known: dict[Key, SpaceFront], log: FrontLog, work: OrderedWork
+) -> list[BoardFront]:
+    """``fronts`` of the networks of all of them."""
+    every = {network.identity: network for front in fronts for network in front.networks}
+    found = list[BoardFront]()
+    for front in fronts:
+        rules, own = front.on.rules, {network.identity for network in front.networks}
+        record = known.get((rules.machine, rules.runtime, SHARED))
+        if record is None:
+            others = [network for identity, network in every.items() if identity not in own]
+            networks = _replayed_elsewhere(plan, front.on, others, work)
+            record = SpaceFront(machine=rules.machine, runtime=rules.runtime, space=SHARED, networks=networks)
+            log.append(record)
+        running = {network.identity: network for network in (*front.networks, *record.networks)}
+        shared = tuple(running[identity] for identity in every if identity in running)
+        on = replace(front.on, spaces=tuple(plan.spaces.values()))
+        found.append(replace(front, on=on, networks=tuple(front_of(shared, BOTH)), shared=shared))
+    return found
+
+
+def _replayed_elsewhere(
+    plan: FrontPlan, on: FrontBoard, networks: Sequence[FrontNetwork], work: OrderedWork
+) -> list[FrontNetwork]:
+    """Those of ``networks`` that fit board ``on`` and run there, with what they need and take there."""
+    rules, fitting = on.rules, list[FrontNetwork]()
+    for one in networks:
+        genes = np.array([one.genes], np.int64)
+        needs = network_figures(plan.spaces[one.space], genes, rules.runtime, rules.isa, rules.in_place)
+        if needs.fitting(rules.ram, rules.flash)[0]:
+            fitting.append(one.model_copy(update={"ram": int(needs.ram[0]), "flash": int(needs.flash[0])}))
+    whole = [NasNetwork.of(plan.spaces[one.space], np.array(one.genes, np.int64)) for one in fitting]
+    replays = replay_all(on.board, whole, work)
+    timed = [one.model_copy(update={"replayed": own}) for one, own in zip(fitting, replays, strict=True)]
+    return [one for one in timed if one.replayed.latency_ms is not None]
 
 
 def _require_own(plan: FrontPlan, records: Sequence[SpaceFront], log: Path | None) -> None:
     """Raise UsageError for records that no search of ``plan`` can have written: other searches, networks of another
     space, figures that are not those of the genes, times that are not those of the cycles."""
-    searches = {_key(one): one for one in plan.searches}
+    boards = {key: on for on in plan.boards for key in on.keys}
+    if plan.shared:
+        boards |= {(on.rules.machine, on.rules.runtime, SHARED): on for on in plan.boards}
     for record in records:
-        search, where = searches.get(record.key), f"{log}: {', '.join(record.key)[:120]}"
-        if search is None:
+        on, where = boards.get(record.key), f"{log}: {', '.join(record.key)[:120]}"
+        if on is None:
             raise UsageError(f"{where}: no such search belongs to these fronts; name a new file")
-        networks, rules, board = record.networks, search.rules, search.board
-        if not networks:
-            continue
-        assert board is not None  # a front has times
-        genes = np.array([network.genes for network in networks], np.int64)
-        own = network_figures(search.space, genes, rules.runtime, rules.isa, rules.in_place)
-        for network, *figures in zip(networks, own.macs.tolist(), own.ram.tolist(), own.flash.tolist(), strict=True):
-            cycles = network.replayed.cycles or 0
-            right = network.space == record.space and [network.macs, network.ram, network.flash] == figures
-            if not right or not isclose(board.milliseconds(cycles), network.replayed.latency_ms or 0, rel_tol=1e-9):
-                raise UsageError(f"{where}: a network's figures are not those of its genes: edited? name a new file")
+        named = plan.spaces.keys() if record.space == SHARED else {record.space}
+        if not all(network.space in named and _is_of_its_genes(plan, on, network) for network in record.networks):
+            raise UsageError(f"{where}: a network's figures are not those of its genes: edited? name a new file")
+
+
+def _is_of_its_genes(plan: FrontPlan, on: FrontBoard, network: FrontNetwork) -> bool:
+    rules, genes = on.rules, np.array([network.genes], np.int64)
+    own = network_figures(plan.spaces[network.space], genes, rules.runtime, rules.isa, rules.in_place)
+    figures = int(own.macs[0]), int(own.ram[0]), int(own.flash[0])
+    took = on.board.milliseconds(network.replayed.cycles or 0)
+    right = (network.macs, network.ram, network.flash) == figures
+    return right and isclose(took, network.replayed.latency_ms or 0, rel_tol=1e-9)
 
 
 def _key(search: NasSearch) -> tuple[str, str, str]:

@@ -54,6 +54,11 @@ class ReplayedNetwork(BaseModel):
             raise ValueError("cycles and latency_ms are both there, or neither is")
         return self
 
+    def within(self, most_ms: float, certain: bool = False) -> bool:
+        """Whether it runs and takes at most ``most_ms``; ``certain``: at the upper end of where it is expected."""
+        took = self.high_ms if certain else self.latency_ms
+        return took is not None and took <= most_ms
+
     @property
     def range_text(self) -> str:
         """Where a measurement is expected, for tables."""
@@ -98,11 +103,13 @@ def _part_cycles(job: tuple[ReplayBoard, Graph]) -> int:
 @dataclass(frozen=True)
 class PartCycles:
     """Cycles of each part of a space, in the order of its rows, each from a cold start; ``joint`` is what a part takes
-    more (or less) where it follows another, on average of some whole networks."""
+    more (or less) where it follows another, and ``high`` the upper end of the interval as times the latency, both on
+    average of some whole networks."""
 
     parts: Array
     joint: int = 0
     clock: int = 10**9  # Hz of the core
+    high: float = 1.0
 
     def within(self, cycles: int | None) -> str:
         """A limit, for errors."""
@@ -124,7 +131,11 @@ class PartCycles:
             for own, sums, count in zip(wholes, alone.cycles(choices), joints, strict=True)
             if own.cycles is not None
         ]
-        return replace(alone, joint=round(float(np.median(more))) if more else 0)
+        ends = [
+            own.high_ms / own.latency_ms for own in wholes if own.high_ms is not None and own.latency_ms is not None
+        ]
+        joint = round(float(np.median(more))) if more else 0
+        return replace(alone, joint=joint, high=float(np.median(ends)) if ends else 1.0)
 
     def cycles(self, choices: Array) -> Array:
         """Of networks, rows of :func:`mcusim.nas_search.space.drawn`."""

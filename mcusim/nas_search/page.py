@@ -11,7 +11,7 @@ from typing import Any
 from mcusim.nas_search.front import BoardFront, FrontNetwork, FrontPlan
 from mcusim.nas_search.selection import spread
 from mcusim.nas_search.stats import GRID, QUANTILES, NasRules, SpaceStats, best_spaces
-from mcusim.nas_search.tables import latency_text, score_levels, score_text
+from mcusim.nas_search.tables import latencies, latency_text, score_levels, score_text, shared_networks
 from mcusim.report.html.page import PlotFigure, page, plain, table
 from mcusim.report.html.style import LAYOUT, PART_COLOURS, axis
 
@@ -116,7 +116,17 @@ def front_page(plan: FrontPlan, fronts: Sequence[BoardFront]) -> str:
                 f" {front.alive} in the fronts of its spaces {front.replayed} were replayed.</p>"
             )
         parts += [table(_FRONT_HEAD, [[*map(plain, _front_row(one))] for one in shown])] if shown else []
+    if plan.shared:
+        parts += ["<h2>One set of networks on every board, ms</h2>", _shared(fronts)]
     return page("Networks by score and latency", parts)
+
+
+def _shared(fronts: Sequence[BoardFront]) -> str:
+    rows = []
+    for one in spread(shared_networks(fronts), 2 * DRAWN):
+        times = ["-" if ms is None else f"{ms:,.1f}" for ms in latencies(one, fronts)]
+        rows.append([plain(one.space), score_text(one.score), f"{one.macs / 1e6:,.1f}", *times])
+    return table(["space", "score", "MMACs", *(plain(front.on.name) for front in fronts)], rows)
 
 
 _FRONT_HEAD = ["space", "score", "latency, ms", "90 %", "energy, mJ", "MMACs", "RAM, B", "flash, B"]

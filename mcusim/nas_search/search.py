@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,13 +36,14 @@ Progress = Callable[[int, int], object] | None
 
 
 class SearchRecord(BaseModel):
-    """A line of a log, one of: cycles of ``parts``, and of a ``joint``; ``scores`` by genes of a generation;
-    ``replays`` of networks, in their order."""
+    """A line of a log, one of: cycles of ``parts``, and of a ``joint``, and the interval's ``high`` end; ``scores`` by
+    genes of a generation; ``replays`` of networks, in their order."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     parts: list[Annotated[int, Field(ge=1, le=NEVER)]] = Field(default=[], max_length=PARTS)
     joint: int = Field(default=0, gt=-NEVER, lt=NEVER)
+    high: float = Field(default=1.0, ge=1.0, le=1e6)
     generation: int | None = None
     scores: list[tuple[Genes, float]] = []
     replays: list[ReplayedNetwork] = []
@@ -174,9 +176,9 @@ class _SearchRun:
         """Of the space on the board."""
         for line in self.log.known:
             if line.parts:
-                return PartCycles(np.array(line.parts, np.int64), line.joint, board.machine.core.clock)
+                return PartCycles(np.array(line.parts, np.int64), line.joint, board.machine.core.clock, line.high)
         found = PartCycles.replayed(self.search.space, board, self.work, self.step)
-        self.log.append(SearchRecord(parts=found.parts.tolist(), joint=found.joint))
+        self.log.append(SearchRecord(parts=found.parts.tolist(), joint=found.joint, high=found.high))
         return found
 
     def generations(self, judge: NetworkJudge) -> Iterator[list[Candidate]]:
@@ -195,7 +197,8 @@ class _SearchRun:
         """Those that are fast enough when they are replayed whole, as many as are wanted, and how many were not. Raises
         Verdict where none is."""
         known = [own for line in self.log.known for own in line.replays]
-        kept, done, most = list[FoundNetwork](), 0, self.search.settings.most_cycles
+        kept, done, settings = list[FoundNetwork](), 0, self.search.settings
+        most = inf if settings.most_cycles is None else board.milliseconds(settings.most_cycles)
         while done < len(candidates) and len(kept) < self.search.points:
             batch = candidates[done : done + self.search.points - len(kept)]
             found = known[done : done + len(batch)]
@@ -206,11 +209,12 @@ class _SearchRun:
             kept += [
                 FoundNetwork(one, own)
                 for one, own in zip(batch, found, strict=True)
-                if own.cycles is not None and (most is None or own.cycles <= most)
+                if own.within(most, settings.certain)
             ]
             done += len(batch)
         if not kept:
-            limit = "" if most is None else f" within {board.milliseconds(most):,.4g} ms"
+            limit = "" if most == inf else f" within {most:,.4g} ms"
+            limit += " at the interval's upper end" * settings.certain
             raise Verdict(f"{self.search.space}: none of the {done} best networks runs on the board{limit}")
         return kept, done - len(kept)
 

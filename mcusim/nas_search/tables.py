@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from mcusim.text import columns, wrapped
 __all__ = [
     "fronts_json",
     "fronts_text",
+    "latencies",
     "latency_text",
     "score_levels",
     "score_text",
     "search_json",
     "search_text",
+    "shared_networks",
     "stats_json",
     "stats_text",
 ]
@@ -72,7 +75,10 @@ def search_text(search: NasSearch, found: SearchResult, listed: int = 5) -> str:
         f"{unit}, of the last {score_text(best[-1])}{unit}"
     )
     if found.too_slow:
-        lines += wrapped(f"{found.too_slow} of the best were too slow when they were replayed whole, and are left out")
+        certain = " at the interval's upper end" * settings.certain
+        lines += wrapped(
+            f"{found.too_slow} of the best were too slow{certain} when they were replayed whole, and are left out"
+        )
     shown = found.networks[:listed]
     if len(settings.objectives) > 1:
         shown = found.networks
@@ -119,6 +125,7 @@ def search_json(search: NasSearch, found: SearchResult) -> dict[str, Any]:
         "in_place": rules.in_place, "space": str(search.space), "classes": search.space.classes,
         "scorer": search.scorer, "objectives": [*settings.objectives], "generations": settings.generations,
         "max_latency_ms": None if board is None or most is None else board.milliseconds(most),
+        "certain": settings.certain,
         "scored": found.scored, "best": _best(search, found), "alive": found.alive, "too_slow": found.too_slow,
         "reason": found.reason or None, "networks": [one.to_json() for one in found.networks],
     }  # fmt: skip
@@ -151,7 +158,35 @@ def fronts_text(plan: FrontPlan, fronts: Sequence[BoardFront]) -> str:
         rows = [["", *map(score_text, levels)]]
         rows += [[front.on.name, *(latency_text(front.fastest(level)) for level in levels)] for front in fronts]
         lines += columns(rows, left=1)
+    if plan.shared:
+        lines += [
+            "",
+            f"one set of {len(shared_networks(fronts))} networks, of all fronts; latency, ms",
+            *_shared(fronts),
+        ]
     return "\n".join(lines)
+
+
+def shared_networks(fronts: Sequence[BoardFront]) -> list[FrontNetwork]:
+    """Those of all boards, the best score first, each as on the first board that it runs on."""
+    first = {network.identity: network for front in reversed(fronts) for network in front.shared}
+    return sorted(first.values(), key=lambda network: (-network.score, network.macs))
+
+
+def latencies(network: FrontNetwork, fronts: Sequence[BoardFront]) -> list[float | None]:
+    """Of a shared network on each board, in milliseconds; None where it does not run."""
+    own = [{one.identity: one.latency_ms for one in front.shared} for front in fronts]
+    return [times.get(network.identity) for times in own]
+
+
+def _shared(fronts: Sequence[BoardFront]) -> list[str]:
+    """Some of the shared networks, and what they take on each board."""
+    legend = [f"  {letter}: {front.on.name}" for letter, front in zip(ascii_uppercase, fronts, strict=False)]
+    rows = [["", "score", "MMACs", "space", *ascii_uppercase[: len(fronts)]]]
+    for number, one in enumerate(spread(shared_networks(fronts), 2 * FRONT_LISTED), 1):
+        times = ["-" if ms is None else f"{ms:,.1f}" for ms in latencies(one, fronts)]
+        rows.append([str(number), score_text(one.score), f"{one.macs / 1e6:.1f}", one.space, *times])
+    return [*columns(rows, left=1), *legend]
 
 
 def score_levels(fronts: Sequence[BoardFront], count: int = 4) -> list[float]:
@@ -169,9 +204,15 @@ def latency_text(found: FrontNetwork | None) -> str:
 
 def fronts_json(plan: FrontPlan, fronts: Sequence[BoardFront]) -> dict[str, Any]:
     """All fronts, with the blocks of their networks."""
+    shared = [
+        {"space": one.space, "genes": [*one.genes], "score": one.score, "macs": one.macs,
+         "latency_ms": latencies(one, fronts)}
+        for one in shared_networks(fronts)
+    ]  # fmt: skip
     return {
         "scorer": plan.scorer,
         "seed": plan.boards[0].rules.seed,
+        "shared": shared if plan.shared else None,
         "fronts": [
             {
                 "machine": front.on.rules.machine, "runtime": front.on.rules.runtime, "ram": front.on.rules.ram,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,9 @@ from mcusim.nas_search.front import FrontBoard, FrontPlan, best_for, nas_fronts
 from mcusim.nas_search.latency import ReplayBoard
 from mcusim.nas_search.space import NasNetwork, NasSpace, drawn
 from mcusim.nas_search.stats import NasRules
+from mcusim.nas_search.tables import fronts_json, fronts_text
 from mcusim.sweeps.ordered_work import OrderedWork
-from tests.nas_search.test_nas_search import by_formula  # noqa: F401  # a fixture
+from tests.nas_search.test_nas_search import by_formula, replays_by_size  # noqa: F401  # a fixture
 from tests.support.cases import sample_size
 from tests.support.pages.browser import opened
 from tests.support.pages.lab_page import axe_findings
@@ -54,6 +57,35 @@ def test_a_front_is_what_none_is_better_than_and_each_network_takes_what_is_said
         assert run.interval.latency_ms == (best.replayed.low_ms, best.replayed.high_ms)
         middle = front.networks[1].score
         assert front.fastest(middle) == front.networks[1] and front.fastest(best.score + 1) is None
+
+
+@pytest.mark.usefixtures("by_formula")
+def test_all_boards_may_have_one_set_of_networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in any front is replayed wherever it fits; a log has those replays too."""
+    monkeypatch.setattr("mcusim.nas_search.front.replay_all", replays_by_size)
+    small = on("tflm", SPACES[0], ram=60_000)
+    boards = (small, on("tinyengine", SPACES[1]))
+    alone, log = nas_fronts(plan(*boards)), tmp_path / "log.jsonl"
+    chosen = replace(plan(*boards), shared=True)
+    fronts, data = nas_fronts(chosen, log), log.read_bytes()
+    every = {one.identity for front in alone for one in front.networks}
+    for front in fronts:
+        assert {one.identity for one in front.networks} <= {one.identity for one in front.shared} <= every
+        assert all(one.ram <= front.on.rules.ram for one in front.shared)
+        points = np.array([one.values(("score", "latency")) for one in front.shared])
+        best = {one.identity for one, p in zip(front.shared, points, strict=True)
+                if not ((points >= p).all(axis=1) & (points > p).any(axis=1)).any()}  # fmt: skip
+        assert {one.identity for one in front.networks} == best
+    assert 0 < len(fronts[0].shared) < len(every) == len(fronts[1].shared)
+    log.write_bytes(data[: data.rindex(b"\n", 0, -1) + 1])
+    assert nas_fronts(chosen, log) == fronts and log.read_bytes() == data
+    *before, last = data.splitlines(keepends=True)
+    log.write_bytes(b"".join(before) + re.sub(rb'"macs":(\d)', rb'"macs":1\1', last, count=1))
+    with pytest.raises(UsageError, match="are not those of its genes"):
+        nas_fronts(chosen, log)
+    times = fronts_json(chosen, fronts)["shared"]
+    assert len(times) == len(every) and any(None in one["latency_ms"] for one in times)
+    assert f"one set of {len(every)} networks" in fronts_text(chosen, fronts)
 
 
 @pytest.mark.usefixtures("by_formula")

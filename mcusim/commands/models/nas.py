@@ -181,6 +181,9 @@ MostLatency = Annotated[
     str | None,
     typer.Option("--max-latency", metavar="TIME", help="Slower networks do not live: 100 ms, by replay on the board."),
 ]
+Certain = Annotated[
+    bool, typer.Option("--certain", help="--max-latency holds at the upper end of where measurements are expected.")
+]
 Objectives = Annotated[
     str,
     typer.Option("--objectives", metavar="LIST", help="score (default), latency, macs, ram, flash; several: a front."),
@@ -195,6 +198,7 @@ class SearchOptions:
     scorer_limit: ScorerLimit = "60 s"
     objectives: Objectives = "score"
     max_latency: MostLatency = None
+    certain: Certain = False
     generations: Generations = 30
     points: Points = 20
 
@@ -216,7 +220,9 @@ class SearchOptions:
         most = None if self.max_latency is None else int(parse_duration(self.max_latency).cycles(machine.core.clock))
         if most is not None and most < 1:
             raise UsageError(f"--max-latency {self.max_latency}: must be a cycle of the core at least")
-        return EvolutionSettings(generations=self.generations, objectives=names, most_cycles=most)
+        if self.certain and most is None:
+            raise UsageError("--certain has no effect without --max-latency")
+        return EvolutionSettings(generations=self.generations, objectives=names, most_cycles=most, certain=self.certain)
 
     def search(self, space: str, machine: Machine, rules: NasRules, classes: int) -> NasSearch:
         """Raises UsageError for what cannot be meant."""
@@ -294,6 +300,11 @@ OutFolder = Annotated[
 FrontHtml = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="The fronts with intervals, in a page.")]
 
 
+Shared = Annotated[
+    bool, typer.Option("--shared", help="Replay the networks of all fronts on every board: one set for all.")
+]
+
+
 @dataclass(frozen=True)
 class FrontOptions:
     """On what fronts are made, and by what."""
@@ -304,6 +315,7 @@ class FrontOptions:
     scorer_limit: ScorerLimit = "60 s"
     generations: Generations = 30
     points: Points = 20
+    shared: Shared = False
     html: FrontHtml = None
     out: OutFolder = None
 
@@ -399,7 +411,9 @@ def _front_plan(
             chosen = named or best_for(own, needs.classes, shared)
             boards.append(FrontBoard(ReplayBoard(machine, runtime, needs.in_place), own, chosen))
             step(len(boards), len(cases))
-    return FrontPlan(tuple(boards), on.scorer, EvolutionSettings(generations=on.generations), seconds, on.points)
+    return FrontPlan(
+        tuple(boards), on.scorer, EvolutionSettings(generations=on.generations), seconds, on.points, on.shared
+    )
 
 
 def _number(name: str, text: str) -> Fraction:
