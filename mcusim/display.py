@@ -40,21 +40,21 @@ def save(shown: object, path: str | Path, kind: Kind, force: bool = False) -> No
     _presenter[0]().save(shown, path, kind, force)
 
 
-def one_line(found: object) -> str:
+def one_line(result: object) -> str:
     """``Name(field=value, ...)`` on one line of less than 200 characters: texts are cut, of a collection its size is
     written, of another object its name or its class."""
     named: list[str] = []
-    members = [field.name for field in fields(found) if field.repr] if is_dataclass(found) else []
+    members = [field.name for field in fields(result) if field.repr] if is_dataclass(result) else []
     for name in members:
-        value = getattr(found, name)
+        value = getattr(result, name)
         if value is None or (isinstance(value, Sized) and not len(value)):
             continue
         text = f"{name}={_short(value)}"
-        if sum(len(one) + 2 for one in named) + len(text) > LONGEST - 60:
+        if sum(len(text) + 2 for text in named) + len(text) > LONGEST - 60:
             named.append("...")
             break
         named.append(text)
-    return f"{type(found).__name__}({', '.join(named)})"[:LONGEST]
+    return f"{type(result).__name__}({', '.join(named)})"[:LONGEST]
 
 
 def _short(value: object) -> str:

@@ -71,54 +71,54 @@ _LINES = 400  # of a table in a notebook
 _FIGURES = {"Result": "mcusim.report.html.notebook:result_figure"}
 
 
-def table(found: object) -> str:
-    """The text that the command line prints of ``found``: what a function of this package returned, a machine or a
+def table(value: object) -> str:
+    """The text that the command line prints of ``value``: what a function of this package returned, a machine or a
     model. Raises UsageError for an object of another kind."""
-    return str(_made(found, _TABLES, "table"))
+    return str(_made(value, _TABLES, "table"))
 
 
-def figure(found: object) -> Figure:
+def figure(value: object) -> Figure:
     """A simulated run as a plotly figure: lanes over time, memory traffic, milliseconds of each operator by cause.
 
     Raises UsageError for an object that is no :class:`~mcusim.results.result.Result`. Not modelled: figures of the
     other results, which the pages of ``--html`` have.
     """
-    return _made(found, _FIGURES, "figure")
+    return _made(value, _FIGURES, "figure")
 
 
-def notebook_html(found: object) -> str:
+def notebook_html(value: object) -> str:
     """What a notebook shows: a summary of a result, the first lines of the table of what has one, else one line."""
-    if _maker(found, _HTML) is not None:
-        return str(_made(found, _HTML, "summary"))
-    text = table(found) if _maker(found, _TABLES) is not None else repr(found)
+    if _maker(value, _HTML) is not None:
+        return str(_made(value, _HTML, "summary"))
+    text = table(value) if _maker(value, _TABLES) is not None else repr(value)
     lines = text.splitlines()
     more = [f"... {len(lines) - _LINES:,} more lines"] if len(lines) > _LINES else []
     plain = "\n".join(html.escape(line[:400]) for line in [*lines[:_LINES], *more])
     return f"<pre>{plain}</pre>"
 
 
-def save(found: object, path: str | Path, kind: Kind, force: bool = False) -> None:
-    """Write the page, the JSON or the trace of ``found``; raises UsageError where it has none."""
+def save(value: object, path: str | Path, kind: Kind, force: bool = False) -> None:
+    """Write the page, the JSON or the trace of ``value``; raises UsageError where it has none."""
     require_type("path", path, ((str, Path), "a path"))
     makers = {"html": _PAGES, "json": _JSON, "perfetto": _TRACES, "program": _PROGRAMS}[kind]
-    if kind == "perfetto" and getattr(found, "run", found) is None:
+    if kind == "perfetto" and getattr(value, "run", value) is None:
         raise UsageError(f"{path}: there is no run to trace")
-    made = _made(found, makers, {"html": "page", "json": "JSON", "perfetto": "trace"}.get(kind, kind))
+    made = _made(value, makers, {"html": "page", "json": "JSON", "perfetto": "trace"}.get(kind, kind))
     text = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False) + "\n"
     write_whole(Path(path), text.encode(), force)
 
 
-def _maker(found: object, makers: Mapping[str, str]) -> str | None:
-    kinds = (kind.__name__ for kind in type(found).__mro__ if kind.__module__.startswith("mcusim."))
+def _maker(value: object, makers: Mapping[str, str]) -> str | None:
+    kinds = (kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("mcusim."))
     return next((makers[kind] for kind in kinds if kind in makers), None)
 
 
-def _made(found: object, makers: Mapping[str, str], what: str) -> Any:
-    maker = _maker(found, makers)
+def _made(value: object, makers: Mapping[str, str], what: str) -> Any:
+    maker = _maker(value, makers)
     if maker is None:
-        raise UsageError(f"there is no {what} of a {type(found).__name__}; there is one of {', '.join(makers)}")
+        raise UsageError(f"there is no {what} of a {type(value).__name__}; there is one of {', '.join(makers)}")
     module, _, name = maker.partition(":")
-    return attrgetter(name)(import_module(module))(found)
+    return attrgetter(name)(import_module(module))(value)
 
 
 def _program_text(program: Program) -> str:

@@ -52,7 +52,7 @@ def suited(unit: str, values: Iterable[float | None]) -> UnitScale:
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     if not largest:
         return UnitScale(unit, 1.0)
-    name, _, factor = next(one for one in _UNITS[unit] if largest >= _NEARLY * one[1])
+    name, _, factor = next(entry for entry in _UNITS[unit] if largest >= _NEARLY * entry[1])
     return UnitScale(name, factor)
 
 

@@ -162,10 +162,10 @@ def quantity_parts(text: str) -> tuple[Fraction, str] | None:
 def magnitude(text: str) -> tuple[Fraction, str] | None:
     """Any quantity in its base unit (B, Hz, s, bit, A, V, J, or clocks as they are) and that unit, which is empty for a
     plain number; None for a text that is no quantity. Nothing says here which unit a key wants."""
-    found = quantity_parts(text)
-    if found is None or not found[1]:
-        return found
-    number, unit = found[0], found[1].replace("µ", "u").replace("μ", "u")
+    result = quantity_parts(text)
+    if result is None or not result[1]:
+        return result
+    number, unit = result[0], result[1].replace("µ", "u").replace("μ", "u")
     return next(((number * units[unit], base) for units, base in _BASES if unit in units), None)
 
 

@@ -36,8 +36,11 @@ class Both(Displayed, SavedAsJson, SavedAsPage):
     def to_json(self) -> dict[str, Any]:
         """Both as :func:`~mcusim.results.to_json` gives them, ``operators`` with the differences."""
         rows = {"replay": to_json(self.replay), "emulate": to_json(self.emulate)}
-        found = differences(self.replay, self.emulate)
-        return rows | {"operators": [one.to_json() for one in found], "difference_percent": summary(found)}
+        operator_differences = differences(self.replay, self.emulate)
+        return rows | {
+            "operators": [difference.to_json() for difference in operator_differences],
+            "difference_percent": summary(operator_differences),
+        }
 
     def _line(self) -> str:
         return f"{self.replay._line()}; {self.emulate._line()}"

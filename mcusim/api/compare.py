@@ -56,12 +56,12 @@ class Comparison(Displayed, SavedAsJson, SavedAsPage):
         """
         groups = groupby(self.rows, key=lambda row: (row.model, row.machine.name, row.machine.changes))
         ratios = [_ratio(model, machine, list(rows)) for (model, machine, _), rows in groups]
-        found = {
+        entries = {
             "rows": [to_json(row) for row in self.rows],
             "external_over_tinyops": [r for r in ratios if r],
             "differences": differences_json(self.rows),
         }
-        return found | ({"ablation": ablation_json(self.rows)} if self.ablation else {})
+        return entries | ({"ablation": ablation_json(self.rows)} if self.ablation else {})
 
     def _line(self) -> str:
         models = len({row.model for row in self.rows})
@@ -70,10 +70,10 @@ class Comparison(Displayed, SavedAsJson, SavedAsPage):
 
 
 def _ratio(model: str, machine: str, rows: Sequence[Result]) -> dict[str, Any] | None:
-    found = ratio(rows)
-    if found is None:
+    pair = ratio(rows)
+    if pair is None:
         return None
-    simulated, published = found
+    simulated, published = pair
     line: dict[str, Any] = {"model": model, "machine": machine, "simulated": simulated}
     if published is not None:
         line |= {"measured": published, "error_percent": error_percent(simulated, published)}
@@ -121,12 +121,12 @@ def runtime_bases(
     named = {name: find_runtime(RUNTIME.given(name)) for name in several}
     refused = [set(without_effect(runtime, plan)) for runtime in named.values()]
     for_some = {name for names in refused for name in names} - set[str].intersection(*refused)
-    found = []
+    settings = []
     for name, runtime in named.items():
         options = {key: None if key in without_effect(runtime, for_some) else value for key, value in plan.items()}
         own = len(several) > 1 and runtime.own_kernels
-        found.append(base_settings(None if own else kernels, {**options, RUNTIME.name: name}, run, **others))
-    return found
+        settings.append(base_settings(None if own else kernels, {**options, RUNTIME.name: name}, run, **others))
+    return settings
 
 
 def ablation_cases(
@@ -150,8 +150,8 @@ def ablation_cases(
         chosen[IN_PLACE.name] = step.in_place if step.runtime == runtime.name else None
         own = find_runtime(step.runtime).without(step.without).own_kernels
         bases.append((step.name, base_settings(None if own else kernels, chosen, run, **others)))
-    found = product_cases(models, machines, policies or "internal", [base for _, base in bases])
-    return [replace(case, step=bases[i % len(bases)][0]) for i, case in enumerate(found)]
+    cases = product_cases(models, machines, policies or "internal", [base for _, base in bases])
+    return [replace(case, step=bases[i % len(bases)][0]) for i, case in enumerate(cases)]
 
 
 def _require_ladder(runtime: Runtime, kernels: str | None, plan: Mapping[str, object]) -> None:
@@ -215,13 +215,13 @@ def compare_programs(
 ) -> Comparison:
     """Program files replayed on each of ``machines``; None: each on the one that it was written for."""
     targets: Sequence[str | None] = machines or [None]
-    rows = [replay(one, target, overrides=overrides, **options) for one in programs for target in targets]
+    rows = [replay(program, target, overrides=overrides, **options) for program in programs for target in targets]
     return Comparison(tuple(rows))
 
 
 def _row(case: Case, model: Graph, machine: Machine) -> Result:
     try:
-        found = simulate_row(model, machine, case.settings)
+        result = simulate_row(model, machine, case.settings)
     except InputError as error:
-        found = result_of(RunRequest(case.settings, model), machine, error)
-    return replace(found, step=case.step)
+        result = result_of(RunRequest(case.settings, model), machine, error)
+    return replace(result, step=case.step)

@@ -193,5 +193,5 @@ def _causes(emulator: Emulator, cycles: int) -> dict[str, int]:
         cause = CAUSE[emulator.machine.memory[name].kind]
         waits[cause] = waits.get(cause, 0) + count["stall"] / TICK
     exact = {"compute": cycles - sum(waits.values()), **waits}
-    found = dict(zip(exact, whole(exact.values(), cycles), strict=True))
-    return {cause: count for cause, count in found.items() if count}
+    counts = dict(zip(exact, whole(exact.values(), cycles), strict=True))
+    return {cause: count for cause, count in counts.items() if count}

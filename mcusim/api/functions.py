@@ -112,8 +112,8 @@ def inspect(
     graph = _graph(model, True)
     chosen = resolve(kernels, "plan").planned()
     boards = [load_machine(name) for name in machine_names()] if machine is None else [changed(machine, None)]
-    found = tuple((board, flash_use(graph, board, chosen)) for board in boards)
-    return ModelInspection(graph, kernels, found)
+    uses = tuple((board, flash_use(graph, board, chosen)) for board in boards)
+    return ModelInspection(graph, kernels, uses)
 
 
 def _graph(model: str | Path | Graph, allow_unknown: bool) -> Graph:

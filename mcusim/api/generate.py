@@ -62,6 +62,6 @@ def generate(
     asked = chosen_options(asked, graph)
     executes = asked.runtime
     kernels, board = resolve(None, "emulate", executes).compiled(), changed(machine, None)
-    found = generated(executes.executed(graph), executes, kernels, board, random_inputs, asked[IN_PLACE])
-    write_folder(Path(folder), found.files, force)
-    return found
+    result = generated(executes.executed(graph), executes, kernels, board, random_inputs, asked[IN_PLACE])
+    write_folder(Path(folder), result.files, force)
+    return result

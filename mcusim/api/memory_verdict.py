@@ -42,7 +42,7 @@ def with_verdict(
     graph = reordered(plan.graph, plan.after.timeline.order)
     need = _needs(graph, chosen, caller)
     blocks = [*plan.after.timeline.blocks, *scratch_blocks(() if need is None else need.scratch)]
-    tensors = [one.tensors[0] if one.tensors else -1 for one in plan.after.timeline.residents]
+    tensors = [resident.tensors[0] if resident.tensors else -1 for resident in plan.after.timeline.residents]
     stored = stored_offsets(graph, tensors, plan.allocator, plan.after.accounting.in_place)
     counted = allocate(blocks, plan.allocator, plan.placed.align, min(seconds, PLACING), stored)
     runtime, state = (0, 0) if need is None else (need.runtime, need.state)

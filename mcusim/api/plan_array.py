@@ -88,11 +88,11 @@ def _placed(
     arena = first_fit(blocks, align)
     phases = [(phase, offset) for block, offset in zip(blocks, arena.offsets, strict=True) for phase in block.phases]
     residents = tuple(
-        Resident(graph.tensors[one.tensor].name, "activation", one.bytes, one.first, one.last, (one.tensor,))
-        for one, _ in phases
+        Resident(graph.tensors[phase.tensor].name, "activation", phase.bytes, phase.first, phase.last, (phase.tensor,))
+        for phase, _ in phases
     )
-    places = tuple(((one.first, offset),) for one, offset in phases)
-    bound = max(live_bytes([ArenaBlock(one.bytes, one.first, one.last) for one, _ in phases]), default=0)
+    places = tuple(((phase.first, offset),) for phase, offset in phases)
+    bound = max(live_bytes([ArenaBlock(phase.bytes, phase.first, phase.last) for phase, _ in phases]), default=0)
     placed = Placed(FIRST_FIT, align, arena.bytes, min(bound, arena.bytes), places, (), monotonic() - began)
     return Planned(Timeline(steps, residents), Accounting(over_input), {FIRST_FIT: placed})
 

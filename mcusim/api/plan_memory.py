@@ -139,15 +139,15 @@ def priced(plan: MemoryPlan, progress: Callable[[int, int], object] | None = Non
 
     copies = COPIES if plan.placed.align % 4 == 0 else COPIES[-1:]
     total = plan.placed.moved_bytes * len(copies)
-    found = []
+    defragmentations = []
     for number, copy in enumerate(copies):
 
         def step(done: int, each: int, before: int = number) -> None:
             if progress is not None:
                 progress(before * each + done, total)
 
-        found.append(defragment(plan.placed.moves, plan.machine, copy=copy, progress=step))
-    return replace(plan, defragmentation=tuple(found))
+        defragmentations.append(defragment(plan.placed.moves, plan.machine, copy=copy, progress=step))
+    return replace(plan, defragmentation=tuple(defragmentations))
 
 
 def _tflm_head(plan: MemoryPlan) -> int | None:
@@ -175,20 +175,20 @@ def _tflm_head(plan: MemoryPlan) -> int | None:
 
 
 def _planned(
-    found: Timeline, accounting: Accounting, names: Iterable[str], align: int, seconds: float, graph: Graph
+    timeline: Timeline, accounting: Accounting, names: Iterable[str], align: int, seconds: float, graph: Graph
 ) -> Planned:
     """The residents by each of the allocators, by the file's plan too where that can be used."""
-    tensors = [one.tensors[0] if one.tensors else -1 for one in found.residents]
+    tensors = [resident.tensors[0] if resident.tensors else -1 for resident in timeline.residents]
     stored = stored_offsets(graph, tensors, "optimal", accounting.in_place)
     able = [name for name in names if name != OFFLINE] + [OFFLINE] * (stored is not None)
     if OFFLINE in names and stored is None:
         stored_offsets(graph, tensors, OFFLINE, accounting.in_place)  # says what is wrong with it
-    placed = {name: allocate(found.blocks, name, align, min(seconds, PLACING), stored) for name in able}
-    return Planned(found, accounting, placed)
+    placed = {name: allocate(timeline.blocks, name, align, min(seconds, PLACING), stored) for name in able}
+    return Planned(timeline, accounting, placed)
 
 
 def _able(timelines: Iterable[Timeline], allocator: str) -> list[str]:
     """The allocators to compare: not the one that would make very many moves, unless it was asked for."""
-    few = all(moves_at_most(found.blocks) <= MOST_MOVES for found in timelines)
-    found = [name for name in ALLOCATORS if few or name in (allocator, "linear", "greedy", "optimal")]
-    return [*found, OFFLINE] if allocator == OFFLINE else found
+    few = all(moves_at_most(timeline.blocks) <= MOST_MOVES for timeline in timelines)
+    names = [name for name in ALLOCATORS if few or name in (allocator, "linear", "greedy", "optimal")]
+    return [*names, OFFLINE] if allocator == OFFLINE else names

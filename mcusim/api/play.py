@@ -155,8 +155,8 @@ def _emulate(program: Program, machine: Machine, chosen: Settings, graph: Graph)
     run = run_program(program, machine, core, kernels.name, "emulate", progress, film=film)
     taken = _film(film, run, program, machine, chosen, core.image.place_of)
     series, computed = [], []
-    for one in run_again(program, machine, core, run, count - 1, lambda n: core.feed(inputs[n]), progress):
-        series.append(one)
+    for invocation in run_again(program, machine, core, run, count - 1, lambda n: core.feed(inputs[n]), progress):
+        series.append(invocation)
         computed.append([core.tensor(t) for t in graph.outputs])
     outputs = zip(graph.outputs, zip(*computed, strict=True), strict=True)
     return _Simulated(run, tuple(series), tuple(_output(graph.tensors[t], values) for t, values in outputs), taken)

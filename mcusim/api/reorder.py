@@ -74,11 +74,11 @@ def tensor_offsets(plan: MemoryPlan) -> tuple[int, ...]:
 
     Raises UsageError for an allocator that moves them.
     """
-    found = [-1] * len(plan.graph.tensors)
+    numbers = [-1] * len(plan.graph.tensors)
     for resident, offset in zip(plan.after.timeline.residents, plan.addresses.offsets, strict=True):
         for tensor in resident.tensors:
-            found[tensor] = offset
-    return tuple(found)
+            numbers[tensor] = offset
+    return tuple(numbers)
 
 
 def reorder(
@@ -95,7 +95,7 @@ def reorder(
     require_type("model", model, ModelArg)
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
     accounting = Accounting(in_place, weights)
-    found = optimal_order(graph, seconds, accounting)
-    data = ordered_file(model, graph, found.order)
-    before, after = (timeline(graph, order, accounting).usage for order in (None, found.order))
-    return Reordered(graph, found, data, before, after)
+    ordering = optimal_order(graph, seconds, accounting)
+    data = ordered_file(model, graph, ordering.order)
+    before, after = (timeline(graph, order, accounting).usage for order in (None, ordering.order))
+    return Reordered(graph, ordering, data, before, after)

@@ -200,7 +200,7 @@ def _kernels(header: Header, fidelity: str, kernels: str | None, options: Mappin
     refused = {
         "fidelity emulate": fidelity == "emulate",
         "--kernels": kernels is not None,
-        **{f"--{one.flag}": options.get(one.name) not in (None, one.default) for one in EXECUTION},
+        **{f"--{option.flag}": options.get(option.name) not in (None, option.default) for option in EXECUTION},
     }
     for what in (name for name, given in refused.items() if given):
         refuse_recorded(header, what)

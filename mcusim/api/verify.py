@@ -85,8 +85,8 @@ class VerifyRequest:
 
     @staticmethod
     def _first(given: Mapping[str, Any]) -> str | None:
-        found = next((name for name, value in given.items() if value is not None), None)
-        return None if found is None else "--" + found.replace("_", "-")
+        text = next((name for name, value in given.items() if value is not None), None)
+        return None if text is None else "--" + text.replace("_", "-")
 
 
 def check_request(asked: VerifyRequest) -> None:
@@ -246,5 +246,5 @@ def verify(
     asked = VerifyRequest(**locals())  # the arguments, whose names are its fields
     check_request(asked)
     verifier = verify_case(asked).verifier(asked)
-    found = verifier.verify()
-    return verifier.fuzz(found, asked.seeds) if asked.seeds else found
+    verification = verifier.verify()
+    return verifier.fuzz(verification, asked.seeds) if asked.seeds else verification

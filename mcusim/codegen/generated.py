@@ -72,7 +72,7 @@ def generated(
     options = plan_options(runtime=runtime.name, in_place=in_place)
     chosen = [kernel_of(graph, op, kernels) for op in graph.operators]
     memory = memory_of(graph, memory_needs(graph, costs_of(kernels, runtime), options))
-    nodes = [node_of(graph, op, one, memory) for op, one in zip(graph.operators, chosen, strict=True)]
+    nodes = [node_of(graph, op, kernel, memory) for op, kernel in zip(graph.operators, chosen, strict=True)]
     _require_one_order(graph, memory)
     functions = tuple(sorted({node.symbol for node in nodes}))
     sources = kernel_sources(kernels, functions, machine.core.isa)

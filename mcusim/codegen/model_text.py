@@ -23,14 +23,14 @@ MADE = "Written by mcusim generate; the array and all calls are those of one mod
 def ends_type(graph: Graph, tensors: Sequence[int]) -> str:
     """What pointers to inputs or outputs point to: their type, or void where they differ. Raises UnsupportedError for a
     type that C has no name for, and for an end that is a constant."""
-    found = set()
+    items = set()
     for t in tensors:
         tensor = graph.tensors[t]
         if tensor.constant or tensor.dtype not in C_TYPES:
             why = "is a constant" if tensor.constant else f"is of {tensor.dtype}"
             raise UnsupportedError(f"cannot generate {graph.name}: input or output '{tensor.name[:80]}' {why}")
-        found.add(C_TYPES[tensor.dtype])
-    return found.pop() if len(found) == 1 else "void"
+        items.add(C_TYPES[tensor.dtype])
+    return items.pop() if len(items) == 1 else "void"
 
 
 def header_text(graph: Graph) -> str:
@@ -73,7 +73,7 @@ def source_text(graph: Graph, memory: Memory, nodes: Sequence[Node]) -> str:
     size = max(memory.size, 1)
     head.append("/* Activations, scratch of the kernels, state: at the places that the code below names. */")
     head.append(f"static uint8_t array[{size}] __attribute__((aligned(16)));\n")
-    parts = ["\n".join(head), *(array_text(one) + "\n" for one in memory.constants)]
+    parts = ["\n".join(head), *(array_text(constant) + "\n" for constant in memory.constants)]
     for op, node in zip(graph.operators, nodes, strict=True):
         parts.append(f"/* {op.index}: {comment(_said(graph, op.type, op.outputs))} */\n{node.text}\n")
     parts += [_ends("input", graph, graph.inputs, memory), _ends("output", graph, graph.outputs, memory)]
@@ -104,7 +104,7 @@ def _ends(kind: str, graph: Graph, tensors: Sequence[int], memory: Memory) -> st
 
 def _invoke(nodes: Sequence[Node]) -> str:
     lines = ["int mcusim_invoke(void)", "{"]
-    calls = [f"{node.symbol}(&{one})" for node in nodes for one in node.names]
+    calls = [f"{node.symbol}(&{name})" for node in nodes for name in node.names]
     if calls:
         lines.append("    int32_t error;")
         lines += [f"    if ((error = {call}) != 0) return (int)error;" for call in calls]

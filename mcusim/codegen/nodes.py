@@ -102,17 +102,17 @@ def _parameters(graph: Graph, op: Operator, kernel: Kernel, memory: Memory) -> d
     """A filter in the kernel's order, multipliers and shifts."""
     weights = op.inputs[1]
     if graph.tensors[weights].data is None:
-        found = {"filter": memory.at(weights)}
+        parameters = {"filter": memory.at(weights)}
     else:
         data = filter_bytes(graph, op, kernel)
         values = np.frombuffer(data, graph.tensors[weights].data.dtype)  # type: ignore[union-attr]
         key = (weights, kernel.filter_order)
-        found = {"filter": memory.constant(key, f"weights{op.index}", values)}
+        parameters = {"filter": memory.constant(key, f"weights{op.index}", values)}
     arrays = channel_arrays(graph, op)
     for name, data in zip(("multiplier", "shift"), arrays or (), strict=False):
         values = np.frombuffer(data, "<i4")
-        found[name] = memory.constant((name, data), f"{name}{op.index}", values)  # patches share them
-    return found
+        parameters[name] = memory.constant((name, data), f"{name}{op.index}", values)  # patches share them
+    return parameters
 
 
 def _structure(graph: Graph, op: Operator, layout: str, name: str, data: bytes, memory: Memory) -> str:
@@ -197,11 +197,11 @@ def _pointer(address: int, kind: str, memory: Memory) -> str:
     if not address:
         return "0"
     if address < 1 << 31:
-        found, own = f"array + {address - ARRAY}", "uint8_t"
+        text, own = f"array + {address - ARRAY}", "uint8_t"
     else:
         constant = memory.named(address)
-        found, own = constant.name, constant.c_type
-    return found if kind in ("void", own) else f"(const void *){found}" if own != "uint8_t" else f"(void *)({found})"
+        text, own = constant.name, constant.c_type
+    return text if kind in ("void", own) else f"(const void *){text}" if own != "uint8_t" else f"(void *)({text})"
 
 
 @cache
@@ -211,10 +211,10 @@ def _pointers(layout: str) -> Mapping[str, str]:
     text = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
     body = re.search(rf"struct {layout} \{{(.*?)\}};", text, re.DOTALL)
     assert body is not None  # a test compares header and LAYOUTS
-    found = {}
+    pointers = {}
     for line in body[1].split(";"):
         kind = next((word for word in line.replace("*", " ").split() if word != "const"), "")
         for part in line.split(","):
             if "*" in part:
-                found[re.sub(r"\[.*", "", part).replace("*", " ").split()[-1]] = kind
-    return found
+                pointers[re.sub(r"\[.*", "", part).replace("*", " ").split()[-1]] = kind
+    return pointers

@@ -78,8 +78,8 @@ def _needed(image: Image, symbols: Collection[str], sources: list[Path]) -> set[
     shared = {s.name for s in image.symbols if s.kind == "function" and s.binding}
     while wanted:
         kept = trim(image, 0, wanted)
-        found = {homes.get(s.name) for s in kept.symbols if s.kind == "function" and s.binding} - {None}
-        new = {path for path in found if path is not None} - files
+        paths = {homes.get(s.name) for s in kept.symbols if s.kind == "function" and s.binding} - {None}
+        new = {path for path in paths if path is not None} - files
         files |= new
         wanted = {name for name in shared if homes[name] in new}
     return files
@@ -97,24 +97,24 @@ def _home(image: Image, address: int, sources: list[Path]) -> Path | None:
 
 def _headers(sources: dict[Path, bytes], include: list[Path]) -> dict[Path, bytes]:
     """The headers that are included, those of the compiler left out."""
-    found: dict[Path, bytes] = {}
+    entries: dict[Path, bytes] = {}
     left = list(sources.items())
     while left:
         path, content = left.pop()
         for name in _INCLUDE.findall(content):
             places = [path.parent, *include]
             there = next((p for place in places if (p := place / os.fsdecode(name)).is_file()), None)
-            if there is not None and (there := Path(os.path.normpath(there))) not in found:
-                found[there] = _read(there)
-                left.append((there, found[there]))
-    return dict(sorted(found.items()))
+            if there is not None and (there := Path(os.path.normpath(there))) not in entries:
+                entries[there] = _read(there)
+                left.append((there, entries[there]))
+    return dict(sorted(entries.items()))
 
 
 def _places(folders: list[Path]) -> dict[Path, str]:
     """A folder of the generated project for each: by its own name, numbered where two have the same."""
-    found: dict[Path, str] = {}
+    places: dict[Path, str] = {}
     for folder in sorted(set(folders)):
         name = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name).lstrip(".") or "sources"
-        number = sum(1 for other in found.values() if re.fullmatch(rf"kernels/{re.escape(name)}(-\d+)?", other))
-        found[folder] = f"kernels/{name}" + (f"-{number + 1}" if number else "")
-    return found
+        number = sum(1 for other in places.values() if re.fullmatch(rf"kernels/{re.escape(name)}(-\d+)?", other))
+        places[folder] = f"kernels/{name}" + (f"-{number + 1}" if number else "")
+    return places

@@ -27,13 +27,13 @@ class Behind:
 
     def views(self, address: int, size: int) -> list[tuple[int, Any]]:
         """The parts of ``size`` bytes at ``address`` that memory has apart from the view: offset, and the bytes."""
-        found = []
+        views = []
         for region, data in self.regions:
             for base in (region.base, *region.aliases):
                 low, high = max(address, base), min(address + size, base + region.size)
                 if low < high:
-                    found.append((low - address, data[low - base : high - base]))
-        return found
+                    views.append((low - address, data[low - base : high - base]))
+        return views
 
     def write(self, address: int, data: bytes) -> None:
         """Put ``data`` at ``address`` where memory has bytes of its own."""

@@ -196,8 +196,10 @@ def branches_to_itself(block: CodeBlock) -> bool:
 
 def _lines_in_turn(machine: Machine) -> list[tuple[range, int]]:
     """Addresses whose memory gives code and literals in turn, and the bytes that it gives the prefetch at once."""
-    found = [(one, _line_in_turn(one.device)) for one in machine.memory.values()]
-    return [(range(at, at + one.size), line) for one, line in found if line for at in (one.base, *one.aliases)]
+    pairs = [(region, _line_in_turn(region.device)) for region in machine.memory.values()]
+    return [
+        (range(at, at + region.size), line) for region, line in pairs if line for at in (region.base, *region.aliases)
+    ]
 
 
 def _line_in_turn(device: Device) -> int:

@@ -213,23 +213,23 @@ class GuestCore:
         if as_started:
             self.state[C.FPU] = 1
 
-    def begin(self, found: Start | None = None) -> None:
-        """Set PC and SP as ``found``, or the reset vector, or the entry point says. Raises ImageError for a bad one."""
+    def begin(self, start: Start | None = None) -> None:
+        """Set PC and SP as ``start``, or the reset vector, or the entry point says. Raises ImageError for a bad one."""
         if self.image is None:
             raise UsageError("no image is loaded: call load() first")
-        found = found or start_of(self.image, self.machine)
+        start = start or start_of(self.image, self.machine)
         self._begin_again()
-        self.started = found if found.kind == "reset" else None
-        self.core["pc"] = found.pc | 1
-        self.peripherals.from_reset = found.kind == "reset"
-        self.set_stack(found.sp, stack_limit(self.image, found.sp) or 0, stack_is_reserved(self.image, found.sp))
-        if found.kind == "entry":
+        self.started = start if start.kind == "reset" else None
+        self.core["pc"] = start.pc | 1
+        self.peripherals.from_reset = start.kind == "reset"
+        self.set_stack(start.sp, stack_limit(self.image, start.sp) or 0, stack_is_reserved(self.image, start.sp))
+        if start.kind == "entry":
             self.state[C.FPU] = 1
         self.core["lr"] = self.core.return_address | 1
-        if found.vectors is not None:
-            system_registers.set_vectors(self._ppb, found.vectors)
+        if start.vectors is not None:
+            system_registers.set_vectors(self._ppb, start.vectors)
             self.interrupts.with_vectors()
-        if found.kind == "reset":
+        if start.kind == "reset":
             self.peripherals.begin((place.address, len(place.data)) for place in self.image.placements(False))
             self.install_ranges(None)
 

@@ -67,10 +67,10 @@ def start_at(image: Image, machine: Machine, address: int) -> Start:
             " code or a vector table of the program"
         )
     try:
-        found = start(image, machine)
+        result = start(image, machine)
     except ImageError:
         return Start("reset", address, stack_top(image, machine))
-    return Start("reset", address, found.sp, found.vectors)
+    return Start("reset", address, result.sp, result.vectors)
 
 
 def _table_at(image: Image, machine: Machine, address: int) -> tuple[int, int] | None:
@@ -194,5 +194,5 @@ def _data_ends(image: Image, sp: int) -> list[int]:
 
 
 def _values(image: Image, names: tuple[str, ...]) -> list[int]:
-    found = (image.symbols.get(name) for name in names)
-    return [symbol.address for symbol in found if symbol is not None and symbol.address]
+    symbols = (image.symbols.get(name) for name in names)
+    return [symbol.address for symbol in symbols if symbol is not None and symbol.address]

@@ -70,13 +70,13 @@ def _check_pages(machine: Machine) -> None:
 
 def whole_pages(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """First address and end of the pages that ``ranges`` touch, those next to each other joined."""
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     for low, end in sorted((low // PAGE * PAGE, -(-end // PAGE) * PAGE) for low, end in ranges):
-        if found and low <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
+        if result and low <= result[-1][1]:
+            result[-1] = result[-1][0], max(result[-1][1], end)
         else:
-            found.append((low, end))
-    return found
+            result.append((low, end))
+    return result
 
 
 ERASED = 0xFF  # each byte of flash without a program
@@ -142,16 +142,16 @@ class UnicornCore:
 
     def views(self, address: int, size: int) -> list[Any] | None:
         """The ``size`` bytes at ``address`` as writable views, one a mapping, or None where some are in none."""
-        found: list[Any] = []
+        views: list[Any] = []
         while size > 0:
             window = next((w for w in self._windows if w[0] <= address < w[1]), None)
             if window is None:
                 return None
             low, high, data = window
             part = min(size, high - address)
-            found.append(data[address - low : address - low + part])
+            views.append(data[address - low : address - low + part])
             address, size = address + part, size - part
-        return found
+        return views
 
     def peek(self, address: int, size: int) -> bytes | None:
         """The ``size`` bytes at ``address``, or None where some are not mapped."""

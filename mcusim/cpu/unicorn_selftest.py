@@ -103,8 +103,8 @@ def skip_flag_offset() -> int | None:
 
     ``quit_request`` behaves likewise and comes before it: the flag is the last such byte.
     """
-    found = _candidates()
-    return found[-1] if found and survives(found[-1]) else None
+    candidates = _candidates()
+    return candidates[-1] if candidates and survives(candidates[-1]) else None
 
 
 # The local exclusive monitor. Exception entry and return clear it, and no function of Unicorn does: the word of its
@@ -127,11 +127,11 @@ def _writable() -> list[tuple[int, int]]:
         return []
     areas = [line.split()[:2] for line in lines]
     bounds = [where.split("-") for where, how in areas if how.startswith("rw")]
-    found: list[tuple[int, int]] = []
+    writable: list[tuple[int, int]] = []
     for low, high in ((int(low, 16), int(high, 16)) for low, high in bounds):
-        begin = found.pop()[0] if found and found[-1][1] == low else low
-        found.append((begin, high))
-    return found
+        begin = writable.pop()[0] if writable and writable[-1][1] == low else low
+        writable.append((begin, high))
+    return writable
 
 
 def _marked(address: int) -> Uc:
@@ -146,13 +146,13 @@ def _marked(address: int) -> Uc:
 def _words_with(uc: Uc, value: int, among: Iterable[tuple[int, int]] | None = None) -> set[tuple[int, int]]:
     """Where ``value`` is: offset of a pointer in Unicorn's state, and of the word behind it; ``among`` those places."""
     state, areas = ctypes.string_at(uc._uch.value, state_size(uc) & ~7), _writable()
-    pointers, found = np.frombuffer(state, np.uint64).tolist(), set[tuple[int, int]]()
+    pointers, pairs = np.frombuffer(state, np.uint64).tolist(), set[tuple[int, int]]()
     for i in range(len(pointers)) if among is None else sorted({pointer // 8 for pointer, _ in among}):
         end = next((high for low, high in areas if low <= pointers[i] < high), 0)
         if end and pointers[i] % 16 == 0:
             words = np.frombuffer(ctypes.string_at(pointers[i], min(end - pointers[i], _LARGEST) & ~7), np.uint64)
-            found |= {(8 * i, 8 * int(n)) for n in np.flatnonzero(words == value)}
-    return found if among is None else found & set(among)
+            pairs |= {(8 * i, 8 * int(n)) for n in np.flatnonzero(words == value)}
+    return pairs if among is None else pairs & set(among)
 
 
 def _clears(place: tuple[int, int]) -> bool:

@@ -62,7 +62,7 @@ def require_aligned_accesses(
 
 def mpu_region(machine: Machine, address: int) -> str:
     """The MPU region that makes the memory at ``address`` Normal, as the end of a sentence that speaks of one."""
-    region = next((one for one in machine.memory.values() if one.base <= address < one.end), None)
+    region = next((region for region in machine.memory.values() if region.base <= address < region.end), None)
     if region is None:
         return ""
     return (
@@ -73,7 +73,7 @@ def mpu_region(machine: Machine, address: int) -> str:
 
 def _touches(task: Compute, regions: list[Region]) -> bool:
     spans = [operand.span for operand in task.operands]
-    return any(span.address < one.end and one.base < span.end for span in spans for one in regions)
+    return any(span.address < region.end and region.base < span.end for span in spans for region in regions)
 
 
 def _check_call(task: Compute, machine: Machine, profile: Profile, state: Any) -> None:

@@ -163,8 +163,8 @@ class ReplayCore:
             f"kernels {self.profile.name}, code sizes: {self.profile.code_basis[0]} ({self.profile.code_basis[1]})"
         ]
         by_basis: dict[tuple[str, str], list[str]] = {}
-        for kind, found in self.costs.basis.items():
-            by_basis.setdefault(found, []).append(kind)
+        for kind, pair in self.costs.basis.items():
+            by_basis.setdefault(pair, []).append(kind)
         if self.profile.rest:
             lines.append(f"kernels {self.profile.name}: what it was not counted for is costed as {self.profile.rest}")
         if self.given:

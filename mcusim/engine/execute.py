@@ -120,10 +120,10 @@ def code_address(machine: Machine, code: str | None = None) -> int:
     holds no code."""
     if code is not None and code not in machine.memory:
         raise UsageError(f"machine {machine.name} has no region '{code}' for code; it has {', '.join(machine.memory)}")
-    found = [r for r in machine.memory.values() if (r.kind == "flash" if code is None else r.name == code)]
-    if not found:
+    regions = [r for r in machine.memory.values() if (r.kind == "flash" if code is None else r.name == code)]
+    if not regions:
         raise UsageError(f"machine {machine.name} has no flash region to run kernels from; name another with --code")
-    region = found[0]
+    region = regions[0]
     why = "executable = false" if not region.executable else "device memory, from which no code runs"
     if not region.executable or region.attribute == "device":
         raise UsageError(f"{region.name} of {machine.name} cannot hold code: it is {why} (memory.{region.name})")

@@ -72,16 +72,16 @@ class GuestProgram:
     def _rearranged(self) -> dict[int, bytes]:
         """By tensor, the filters whose order is the kernel's own. Raises ProgramError for one read in two orders."""
         orders: dict[int, set[str]] = {}
-        found = {}
+        rearranged = {}
         for op, kernel in zip(self.graph.operators, self.kernels, strict=True):
             if op.traits.parametric:
                 orders.setdefault(op.inputs[1], set()).add(kernel.filter_order)
                 if kernel.filter_order:
-                    found[op.inputs[1]] = filter_bytes(self.graph, op, kernel)
-        for tensor in found:
+                    rearranged[op.inputs[1]] = filter_bytes(self.graph, op, kernel)
+        for tensor in rearranged:
             if len(orders[tensor]) > 1:
                 raise ProgramError(f"filter '{self.graph.tensors[tensor].name}' is read in two orders by these kernels")
-        return found
+        return rearranged
 
     def state(self) -> Iterator[tuple[int, bytes]]:
         """The variables' initial values; one without has its zero point, as TensorFlow Lite Micro resets it."""
@@ -99,15 +99,15 @@ class GuestProgram:
         size = -(-P.call_size(self.graph, op, kernel.layout) // 8) * 8
         first = self.home(f"node{op.index}", size * P.calls(op))
         inputs, outputs = self._inputs(task, op), self.spans(task, "output")
-        one = {role: next((s.address for s in self.spans(task, role)), 0) for role in _SINGLE}
-        found = []
+        counts = {role: next((s.address for s in self.spans(task, role)), 0) for role in _SINGLE}
+        calls = []
         for part in range(P.calls(op)):
             at = first + part * size
-            places = P.Places(at, inputs, [span.address for span in outputs], **one)
+            places = P.Places(at, inputs, [span.address for span in outputs], **counts)
             written = [*(outputs[part : part + 1] if P.calls(op) > 1 else outputs)]
             written += [*self.spans(task, "scratch"), *self.spans(task, "state")]
-            found.append((at, P.call_bytes(self.graph, op, places, task.rows, part), written))
-        return found
+            calls.append((at, P.call_bytes(self.graph, op, places, task.rows, part), written))
+        return calls
 
     def spans(self, task: Compute, role: str) -> list[Span]:
         return [operand.span for operand in task.operands if operand.role == role]

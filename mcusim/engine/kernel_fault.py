@@ -62,7 +62,7 @@ def _outside(core: Called, task: Compute, address: int) -> tuple[str, str]:
     size = int(core.emulator.state[C.FAULT_SIZE])
     owner = next((b.name for b in core.guest.program.header.buffers if b.span.address <= address < b.span.end), None)
     spans = [(o.role, o.span) for o in task.operands] + [("stack", core.stack)]
-    role, span = min(spans, key=lambda one: max(one[1].address - address, address - one[1].end + 1, 0))
+    role, span = min(spans, key=lambda pair: max(pair[1].address - address, address - pair[1].end + 1, 0))
     machine = core.emulator.machine
     if min(abs(address - span.address), abs(address - span.end)) > FAR and owner is None:
         region = next((r.name for r in machine.memory.values() if r.base <= address < r.end), "an alias")

@@ -27,7 +27,7 @@ def check_model(program: Program, graph: Graph) -> None:
         )
     for have, need in zip_longest(header.operators, graph.operators):
         if have is None or need is None or (have.index, have.type) != (need.index, need.type):
-            its, ours = (one.type[:80] if one else "none" for one in (have, need))
+            its, ours = (item.type[:80] if item else "none" for item in (have, need))
             index, runtime = (need or have).index, recorded_runtime(header.options).name
             raise ProgramError(
                 f"the program was not written for {graph.name} as runtime {runtime} executes it: operator {index} is"
@@ -64,8 +64,8 @@ def check_apart(program: Program) -> None:
     """Raise ProgramError when a buffer shares bytes with weights, state or an interpreter's parameters."""
     spans = sorted((b.span.address, b.span.end, b.name, b.kind) for b in program.header.buffers)
     reach = spans[:1]
-    for one, other in pairwise(spans):
-        if one[1] > reach[0][1]:
-            reach = [one]
+    for entry, other in pairwise(spans):
+        if entry[1] > reach[0][1]:
+            reach = [entry]
         if other[0] < reach[0][1] and {"weights", "runtime", "state"} & {other[3], reach[0][3]}:
             raise ProgramError(f"buffers '{reach[0][2]}' and '{other[2]}' share bytes at {other[0]:#010x}")

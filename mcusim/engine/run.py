@@ -85,8 +85,8 @@ class Traffic:
     def by_region(cls, counters: Mapping[str, Mapping[str, int]]) -> dict[str, Traffic]:
         """What :meth:`mcusim.memory.system.MemorySystem.by_region` counted, by name, for regions with any bytes."""
         names = ("read_bytes", "write_bytes", "dma_read_bytes", "dma_write_bytes")
-        found = {region: cls(*(count[name] for name in names)) for region, count in counters.items()}
-        return {region: traffic for region, traffic in sorted(found.items()) if traffic.total}
+        traffics = {region: cls(*(count[name] for name in names)) for region, count in counters.items()}
+        return {region: traffic for region, traffic in sorted(traffics.items()) if traffic.total}
 
 
 @dataclass(frozen=True)

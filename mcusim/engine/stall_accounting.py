@@ -31,9 +31,9 @@ class Waits:
 
     def begin(self, task: Compute) -> None:
         """From now on stalls are those of ``task``."""
-        found = [(o.role, part) for o in sorted(task.operands, key=_hot) for part in self._pieces(o.span)]
-        self._watched = [(part.region, role) for role, part in found]
-        self.memory.watch_operands([(part.address, part.end) for _, part in found])
+        pairs = [(o.role, part) for o in sorted(task.operands, key=_hot) for part in self._pieces(o.span)]
+        self._watched = [(part.region, role) for role, part in pairs]
+        self.memory.watch_operands([(part.address, part.end) for _, part in pairs])
 
     def end(self, task: Compute, demand: Mapping[str, Demand]) -> None:
         """``demand`` is what ``task`` asked of the regions since :meth:`begin`."""
@@ -61,21 +61,21 @@ class Waits:
     def cycles(self, operators: Iterable[OperatorRun]) -> tuple[Wait, ...]:
         """The waits of a run whose operators are ``operators``."""
         spent = {operator.index: operator.by_cause for operator in operators}
-        found: list[Wait] = []
+        waits: list[Wait] = []
         keys = sorted(key for key, ticks in self._ticks.items() if ticks > 0)
         for (operator, cause), group in groupby(keys, key=lambda key: key[:2]):
             members = list(group)
             parts = shared_out(spent[operator].get(cause, 0), [self._ticks[key] for key in members])
-            found += [Wait(*key, n) for key, n in zip(members, parts, strict=True) if n]
-        reported = {(wait.operator, wait.cause) for wait in found}
+            waits += [Wait(*key, n) for key, n in zip(members, parts, strict=True) if n]
+        reported = {(wait.operator, wait.cause) for wait in waits}
         for index, by_cause in spent.items():  # a cycle that earlier operators' ticks made full
             rest = [
                 c
                 for c in (*dict.fromkeys(CAUSE.values()), "dma_wait")
                 if by_cause.get(c) and (index, c) not in reported
             ]
-            found += [Wait(index, cause, "", "other", by_cause[cause]) for cause in rest]
-        return tuple(sorted(found, key=lambda w: (w.operator, w.cause, w.region, w.role)))
+            waits += [Wait(index, cause, "", "other", by_cause[cause]) for cause in rest]
+        return tuple(sorted(waits, key=lambda w: (w.operator, w.cause, w.region, w.role)))
 
     def _pieces(self, span: Span) -> list[Span]:
         key = (span.address, span.bytes)
@@ -102,7 +102,7 @@ def _hot(operand: Operand) -> int:
 
 def transferred(task: Transfer, machine: Machine) -> dict[str, int]:
     """Bytes by region that a transfer reads and writes."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for part in (*split_by_region(machine, task.source), *split_by_region(machine, task.destination)):
-        found[part.region] = found.get(part.region, 0) + part.bytes
-    return found
+        result[part.region] = result.get(part.region, 0) + part.bytes
+    return result

@@ -60,17 +60,19 @@ def annotate_rows(comparison: Comparison) -> Comparison:
     places: dict[str, list[int]] = {}
     for place, row in enumerate(rows):
         places.setdefault(row.model, []).append(place)
-    for found in places.values():
-        for base, one in paired([rows[place] for place in found]):
-            rows[found[one]] = replace(rows[found[one]], ratios=_ratios(rows[found[base]], rows[found[one]]))
+    for numbers in places.values():
+        for base, number in paired([rows[place] for place in numbers]):
+            rows[numbers[number]] = replace(
+                rows[numbers[number]], ratios=_ratios(rows[numbers[base]], rows[numbers[number]])
+            )
     return replace(comparison, rows=tuple(rows))
 
 
-def _ratios(base: Result, one: Result) -> Ratios | None:
-    """Of ``one`` over ``base``; None where there is nothing to divide by."""
-    if base.interval is None or one.interval is None or base.energy is None or one.energy is None:
+def _ratios(base: Result, result: Result) -> Ratios | None:
+    """Of ``result`` over ``base``; None where there is nothing to divide by."""
+    if base.interval is None or result.interval is None or base.energy is None or result.energy is None:
         return None
-    return ratios((one.interval.situation, one.energy), (base.interval.situation, base.energy))
+    return ratios((result.interval.situation, result.energy), (base.interval.situation, base.energy))
 
 
 def annotate_both(both: Both) -> Both:
@@ -114,13 +116,13 @@ def diff(
     :func:`mcusim.api.diff.diff`. Raises InputError for a file that is not the JSON of a run, UsageError for a limit
     that cannot be read. Not modelled: ratios of files that mcusim wrote before it had intervals, which are without.
     """
-    found = api_diff(first, second, fail_if=fail_if)
-    sides = [(run.situation, _energy_of(run)) for run in (found.second, found.first)]
+    difference = api_diff(first, second, fail_if=fail_if)
+    sides = [(run.situation, _energy_of(run)) for run in (difference.second, difference.first)]
     if any(situation is None or energy is None for situation, energy in sides):
-        return found
-    (one, its), (other, others) = sides
-    assert one is not None and its is not None and other is not None and others is not None
-    return replace(found, ratios=ratios((one, its), (other, others)))
+        return difference
+    (item, its), (other, others) = sides
+    assert item is not None and its is not None and other is not None and others is not None
+    return replace(difference, ratios=ratios((item, its), (other, others)))
 
 
 def _energy_of(run: SavedRun) -> Energy | None:

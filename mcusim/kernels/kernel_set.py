@@ -75,8 +75,8 @@ class Kernel:
 
     def called_for(self, g: Geometry) -> Kernel:
         """This kernel with the function that compiled code calls for ``g``."""
-        found = next((line[1] for line in self.direct if self._evaluated("direct", line[0], g) > 0), None)
-        return self if found is None else replace(self, symbol=found)
+        text = next((line[1] for line in self.direct if self._evaluated("direct", line[0], g) > 0), None)
+        return self if text is None else replace(self, symbol=text)
 
     def without(self, techniques: Collection[str]) -> Kernel:
         """This kernel without the functions that rest on any of ``techniques``."""
@@ -105,11 +105,11 @@ class KernelSet:
 
     def kernel(self, operator: str, types: str = "int8") -> Kernel:
         """The kernel for an operator. Raises UnsupportedError, with the types there are, when the set has none."""
-        found = self.kernels.get((operator, types))
-        if found is None:
+        kernel = self.kernels.get((operator, types))
+        if kernel is None:
             have = ", ".join(t for o, t in self.kernels if o == operator) or "nothing"
             raise UnsupportedError(f"kernel set {self.name!r} has no {operator} for {types}; it has {have}")
-        return found
+        return kernel
 
     def without(self, techniques: Collection[str]) -> KernelSet:
         """This set without the functions that rest on any of ``techniques``; itself where there are none."""
@@ -256,18 +256,18 @@ def _checked(path: Path, raw: Mapping[str, Any]) -> KernelSet:
             raise _wrong(path, key, bad[0], "must be a list of texts")
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", raw["name"]):
         raise _wrong(path, "name", raw["name"], "must be 1 to 64 letters, digits, '-', '_' and '.'")
-    found: dict[tuple[str, str], Kernel] = {}
+    kernels: dict[tuple[str, str], Kernel] = {}
     for operator, lines in raw["kernels"].items():
         for kernel in _operator(path, operator, lines):
-            found[operator, kernel.types] = kernel
-    if not found:
+            kernels[operator, kernel.types] = kernel
+    if not kernels:
         raise InputError(f"{path}: kernels: names no operator")
     places = tuple(raw["sources"]), tuple(raw.get("include", ()))
     own = raw.get("source_flags", {})
     for source, flags in own.items():
         if source not in raw["sources"] or not isinstance(flags, str):
             raise _wrong(path, f"source_flags.{source[:80]}", flags, "must be a text, of one of the sources")
-    return KernelSet(raw["name"], raw.get("title", ""), path, *places, raw.get("flags", ""), found, own)
+    return KernelSet(raw["name"], raw.get("title", ""), path, *places, raw.get("flags", ""), kernels, own)
 
 
 _A: Mapping[type, str] = {str: "a text", list: "a list of texts", dict: "a table"}
@@ -280,7 +280,7 @@ def _operator(path: Path, operator: str, lines: object) -> list[Kernel]:
         raise InputError(f"{path}: {key}: is not an operator{f'; did you mean {near[0]}?' if near else ''}")
     if not isinstance(lines, dict):
         raise _wrong(path, key, lines, "must be a table")
-    found = []
+    kernels = []
     for types, line in lines.items():
         at = f"{key}.{types[:80]}"
         if not _TYPES.fullmatch(types):
@@ -289,8 +289,8 @@ def _operator(path: Path, operator: str, lines: object) -> list[Kernel]:
             )
         if not isinstance(line, dict):
             raise _wrong(path, at, line, 'must be a table such as { symbol = "...", layout = "..." }')
-        found.append(_line(path, at, operator, types, line))
-    return found
+        kernels.append(_line(path, at, operator, types, line))
+    return kernels
 
 
 def _line(path: Path, at: str, operator: str, types: str, line: Mapping[str, Any]) -> Kernel:

@@ -39,10 +39,10 @@ def check_formula(text: str, names: Collection[str]) -> None:
 
 def evaluate(text: str, values: Values) -> int:
     """The value of a formula. Raises InputError for a division by zero, and for a value below 0 or above 2**40."""
-    found = _compiled(text)(values, False)
-    if not 0 <= found <= LARGEST:
-        raise InputError(f"{text!r} is {found:,}")
-    return found
+    result = _compiled(text)(values, False)
+    if not 0 <= result <= LARGEST:
+        raise InputError(f"{text!r} is {result:,}")
+    return result
 
 
 @lru_cache(maxsize=4096)
@@ -93,9 +93,9 @@ def _applied(sign: type[ast.AST], left: Formula, right: Formula) -> Formula:
             if dry:  # the names have the value 1 here
                 return 0
             raise InputError("divides by zero")
-        found = int(apply(left(values, dry), divisor))
-        if abs(found) > 1 << 80:
+        applied = int(apply(left(values, dry), divisor))
+        if abs(applied) > 1 << 80:
             raise InputError("grows beyond 80 bits")
-        return found
+        return applied
 
     return applied

@@ -76,28 +76,28 @@ class AnswerFile(AnswerModel):
     @property
     def tampered(self) -> str:
         """Where the hashes say that something was cut out or changed; empty for nowhere, or a file without them."""
-        if self.seal is None and all(one.hashes is None for one in self.answers):
+        if self.seal is None and all(item.hashes is None for item in self.answers):
             return ""
-        given = [(one.id, one.typed, one.hints) for one in self.answers]
+        given = [(item.id, item.typed, item.hints) for item in self.answers]
         hashes, seal = chained(chain_begin(self.lab, self.version, self.seed), given)
-        for one, own in zip(self.answers, hashes, strict=True):
-            if list(one.hashes or ()) != own:
-                return f"at {show(one.id)[:80]} or before it"
+        for answer, own in zip(self.answers, hashes, strict=True):
+            if list(answer.hashes or ()) != own:
+                return f"at {show(answer.id)[:80]} or before it"
         return "" if seal == self.seal else "at its end"
 
     def disagreements(self) -> list[str]:
         """What the file says of itself that cannot be."""
-        found = []
+        disagreements = []
         if self.student is not None:
             try:
                 own = seed_of(self.student)
             except UsageError:
                 return ["student: a name or number of 1 to 80 characters"]
             if own != self.seed:
-                found.append(f"seed = {self.seed}: that of {show(self.student)} is {own}")
-        ids = [one.id for one in self.answers]
-        found += [f"answers: {show(id)} is there twice" for id in dict.fromkeys(ids) if ids.count(id) > 1]
-        return found
+                disagreements.append(f"seed = {self.seed}: that of {show(self.student)} is {own}")
+        ids = [answer.id for answer in self.answers]
+        disagreements += [f"answers: {show(id)} is there twice" for id in dict.fromkeys(ids) if ids.count(id) > 1]
+        return disagreements
 
 
 def read_answer_file(path: Path) -> AnswerFile:
@@ -111,19 +111,19 @@ def read_answer_file(path: Path) -> AnswerFile:
     except RecursionError:
         raise UsageError(f"{path}: {_DEEPEST}") from None
     try:
-        found = AnswerFile.model_validate(raw)
+        answer_file = AnswerFile.model_validate(raw)
     except ValidationError as error:
-        rules = [_rule(one) for one in error.errors()]
+        rules = [_rule(error) for error in error.errors()]
         more = f", and {len(rules) - 1} more" if len(rules) > 1 else ""
         raise UsageError(f"{path}: {rules[0]}{more}") from None
-    wrong = found.disagreements()
+    wrong = answer_file.disagreements()
     if wrong:
         raise UsageError(f"{path}: {'; '.join(wrong)}")
-    return found
+    return answer_file
 
 
 def _rule(error: Any) -> str:
-    key = ".".join(str(one) for one in error["loc"])[:80] or "the file"
+    key = ".".join(str(item) for item in error["loc"])[:80] or "the file"
     value = error["input"]
     plain = isinstance(value, str | int | float | bool) and error["type"] != "missing"
     return f"{key}{f' = {show(value)}' if plain else ''}: {rule_of(error)}"

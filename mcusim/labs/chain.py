@@ -20,14 +20,14 @@ def chain_begin(lab: str, version: int, seed: int) -> str:
 def chained(begin: str, answers: Iterable[tuple[str, Sequence[str], int]]) -> tuple[list[list[str]], str]:
     """The hashes of all tries, a list for each of the ``answers`` (id, what was typed, how many hints), and the seal of
     the whole. ``begin`` says whose answers they are."""
-    last, found = _link(begin), list[list[str]]()
+    last, items = _link(begin), list[list[str]]()
     for id, typed, hints in answers:
-        found.append([])
+        items.append([])
         for text in typed:
             last = _link(last, id, text)
-            found[-1].append(last)
+            items[-1].append(last)
         last = _link(last, id, str(hints))
-    return found, last
+    return items, last
 
 
 def _link(*parts: str) -> str:

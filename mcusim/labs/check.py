@@ -41,7 +41,7 @@ def findings(
     every = file.draws()
     labs = every[:draws]
     several, done = sum(len(setups(lab)) for lab in labs), 0
-    found = {place: file.place(place, rule) for place, rule in _plain_numbers(file)}
+    texts = {place: file.place(place, rule) for place, rule in _plain_numbers(file)}
     for lab in labs:
         figures = Figures(lab, file.folder)
         for setup in setups(lab) if draws is None else ():
@@ -51,8 +51,8 @@ def findings(
         who = ", ".join(f"{name} = {value}" for name, value in lab.values.items())
         for place, rule in _of_lab(lab, figures):
             text = file.place(place, rule)
-            found.setdefault(place, f"{text} (with {shortened(who, 120)})" if len(every) > 1 else text)
-    return [*found.values()]
+            texts.setdefault(place, f"{text} (with {shortened(who, 120)})" if len(every) > 1 else text)
+    return [*texts.values()]
 
 
 def _of_lab(lab: Lab, figures: Figures) -> Iterator[Problem]:
@@ -142,8 +142,8 @@ def _of_question(step: Question, figures: Figures, judge: Judge) -> Iterator[Pro
             yield from _of_number(step, judge)
         case Choose():
             if figures.asked(step.holds) is not True:
-                parts = [one for one in step.holds.split(" and ") if figures.asked(one) is not True]
-                worked = "; ".join(f"{one.strip()} ({figures.worked(one.strip())})" for one in parts)
+                parts = [part for part in step.holds.split(" and ") if figures.asked(part) is not True]
+                worked = "; ".join(f"{part.strip()} ({figures.worked(part.strip())})" for part in parts)
                 yield ("holds",), f"is not true: {worked}"
         case Arrange():
             values = [figures.value(item.value) for item in step.items]
@@ -155,7 +155,7 @@ def _of_question(step: Question, figures: Figures, judge: Judge) -> Iterator[Pro
 
 
 def _of_design(rules: Rules) -> Iterator[Problem]:
-    good = [one.goal for one in rules.settings if one.goal is not None and not one.missed]
+    good = [setting.goal for setting in rules.settings if setting.goal is not None and not setting.missed]
     if not good:
         yield ("require",), "no setting of the knobs meets it"
     elif min(good) <= 0:

@@ -34,26 +34,29 @@ def _name(grade: Grade) -> str:
     return grade.student if grade.student is not None else f"seed {grade.seed}"
 
 
-def class_table(found: CollectedLabs) -> str:
+def class_table(labs: CollectedLabs) -> str:
     """Students and their points, for a terminal."""
-    rows = [list(HEAD), *(_row(grade) for grade in found.grades)]
-    notes = [*(f"{grade.file}: {grade.note}" for grade in found.grades if grade.note), *found.repeated]
+    rows = [list(HEAD), *(_row(grade) for grade in labs.grades)]
+    notes = [*(f"{grade.file}: {grade.note}" for grade in labs.grades if grade.note), *labs.repeated]
     return "\n".join(
         [*columns([[shortened(printable(cell), 40) for cell in row] for row in rows], left=2, indent=0), *notes]
     )
 
 
-def grades_csv(found: CollectedLabs) -> str:
+def grades_csv(labs: CollectedLabs) -> str:
     """A line for each student, with the points of each question in a column of its own, of a text ``to read``; a
     spreadsheet takes no cell of it for a formula."""
-    several = [(name, question.id) for name, lab in found.labs.items() for question in lab.questions]
+    several = [(name, question.id) for name, lab in labs.labs.items() for question in lab.questions]
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)  # whatever a spreadsheet separates by
     writer.writerow(
-        [*HEAD, "seed", "file", "note", *(f"{name}.{id}" if len(found.labs) > 1 else id for name, id in several)]
+        [*HEAD, "seed", "file", "note", *(f"{name}.{id}" if len(labs.labs) > 1 else id for name, id in several)]
     )
-    for grade in found.grades:
-        points = {(grade.lab, one.id): f"{one.points:g}" if one.graded else "to read" for one in grade.questions}
+    for grade in labs.grades:
+        points = {
+            (grade.lab, question.id): f"{question.points:g}" if question.graded else "to read"
+            for question in grade.questions
+        }
         cells = [*_row(grade), str(grade.seed), grade.file, grade.note, *(points.get(key, "") for key in several)]
         writer.writerow([_harmless(cell) for cell in cells])
     return text.getvalue()
@@ -66,20 +69,20 @@ def _harmless(cell: str) -> str:
     return f"'{cell}" if begins and not _NUMBER.fullmatch(cell) and cell != "-" else cell
 
 
-def class_html(found: CollectedLabs) -> str:
+def class_html(labs: CollectedLabs) -> str:
     """The page, of each lab on its own."""
     parts: list[str | PlotFigure] = []
-    if found.repeated:
-        parts += ["<h2>Handed in twice</h2>", bullets([plain(text) for text in found.repeated])]
-    if found.refused:
-        parts += ["<h2>Files that were not judged</h2>", bullets([plain(text) for text in found.refused])]
-    for name, lab in found.labs.items():
-        parts += _of_lab(found, name, lab)
+    if labs.repeated:
+        parts += ["<h2>Handed in twice</h2>", bullets([plain(text) for text in labs.repeated])]
+    if labs.refused:
+        parts += ["<h2>Files that were not judged</h2>", bullets([plain(text) for text in labs.refused])]
+    for name, lab in labs.labs.items():
+        parts += _of_lab(labs, name, lab)
     return page("Results of a class", parts)
 
 
-def _of_lab(found: CollectedLabs, name: str, lab: Lab) -> Iterator[str | PlotFigure]:
-    grades = found.of_lab(name)
+def _of_lab(labs: CollectedLabs, name: str, lab: Lab) -> Iterator[str | PlotFigure]:
+    grades = labs.of_lab(name)
     mean = sum(grade.points for grade in grades) / len(grades)
     yield f"<h2>{plain(lab.title)}</h2>"
     yield f'<p class="dim">{len(grades)} files, {shown(mean)} of {lab.points:g} points on average.</p>'
@@ -89,7 +92,7 @@ def _of_lab(found: CollectedLabs, name: str, lab: Lab) -> Iterator[str | PlotFig
     yield "<h2>Questions</h2>"
     yield table(
         ["question", "typical mistakes, and how many made them", "answers", "right", "points", "wrong", "hints"],
-        [_question(found, lab, question) for question in lab.questions],
+        [_question(labs, lab, question) for question in lab.questions],
         left=2,
     )
     for question in lab.questions:
@@ -97,25 +100,27 @@ def _of_lab(found: CollectedLabs, name: str, lab: Lab) -> Iterator[str | PlotFig
             yield f"<h2>{inline(question.text)}</h2>"
             yield f'<p class="dim">{inline(question.answer)}</p>'
             yield bullets(
-                [f"<b>{plain(_name(g))}</b>: {plain(one.last)}" for g in grades for one in _given(g, question)]
+                [f"<b>{plain(_name(g))}</b>: {plain(grade.last)}" for g in grades for grade in _given(g, question)]
             )
 
 
 def _given(grade: Grade, question: Question) -> list[QuestionGrade]:
-    return [one for one in grade.questions if one.id == question.id]
+    return [grade for grade in grade.questions if grade.id == question.id]
 
 
-def _question(found: CollectedLabs, lab: Lab, question: Question) -> list[str]:
-    given = found.given(lab.name, question.id)
+def _question(labs: CollectedLabs, lab: Lab, question: Question) -> list[str]:
+    given = labs.given(lab.name, question.id)
     count = max(len(given), 1)
     mistakes = "; ".join(
-        f"{name} ({students})" for name, students in found.mistakes(lab.name, question.id)[:MOST_MISTAKES]
+        f"{name} ({students})" for name, students in labs.mistakes(lab.name, question.id)[:MOST_MISTAKES]
     )
     mean = (
-        "-" if isinstance(question, Write) else f"{sum(one.points for one in given) / count:.2f} of {question.points:g}"
+        "-"
+        if isinstance(question, Write)
+        else f"{sum(grade.points for grade in given) / count:.2f} of {question.points:g}"
     )
-    right = f"{100 * sum(one.right for one in given) / count:.0f} %"
-    spent = [f"{sum(getattr(one, name) for one in given) / count:.1f}" for name in ("wrong", "hints")]
+    right = f"{100 * sum(grade.right for grade in given) / count:.0f} %"
+    spent = [f"{sum(getattr(grade, name) for grade in given) / count:.1f}" for name in ("wrong", "hints")]
     about = f"<code>{plain(question.id)}</code> {inline(shortened(question.text, 160))}"
     return [about, plain(shortened(mistakes, 300)), str(len(given)), right, mean, *spent]
 

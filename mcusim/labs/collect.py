@@ -54,22 +54,23 @@ class Grade:
 
     @property
     def hints(self) -> int:
-        return sum(one.hints for one in self.questions)
+        return sum(question.hints for question in self.questions)
 
     @property
     def wrong(self) -> int:
-        return sum(one.wrong for one in self.questions)
+        return sum(question.wrong for question in self.questions)
 
     def to_json(self) -> dict[str, Any]:
         """All of it, the questions as ``{id right points wrong hints mistakes}``."""
         own = {name: getattr(self, name) for name in ("file", "lab", "student", "seed", "finished", "minutes")}
         questions = [
             {
-                "id": one.id, "right": one.right, "points": one.points if one.graded else None, "wrong": one.wrong,
-                "hints": one.hints,
-                "mistakes": list(one.mistakes),
+                "id": question.id, "right": question.right, "points": question.points if question.graded else None,
+                "wrong": question.wrong,
+                "hints": question.hints,
+                "mistakes": list(question.mistakes),
             }
-            for one in self.questions
+            for question in self.questions
         ]  # fmt: skip
         counts = {"points": self.points, "of": self.of, "hints": self.hints, "wrong": self.wrong}
         return {**own, **counts, "questions": questions, "note": self.note}
@@ -86,36 +87,40 @@ class CollectedLabs:
     labs: Mapping[str, Lab] = field(default_factory=dict)
 
     def of_lab(self, name: str) -> list[Grade]:
-        return [one for one in self.grades if one.lab == name]
+        return [grade for grade in self.grades if grade.lab == name]
 
     def mistakes(self, lab: str, id: str) -> list[tuple[str, int]]:
         """Known mistakes at a question and how many students made them, the most frequent first."""
         made = Counter(
-            name for grade in self.of_lab(lab) for one in grade.questions if one.id == id for name in {*one.mistakes}
+            name
+            for grade in self.of_lab(lab)
+            for question in grade.questions
+            if question.id == id
+            for name in {*question.mistakes}
         )
-        return sorted(made.items(), key=lambda one: (-one[1], one[0]))
+        return sorted(made.items(), key=lambda pair: (-pair[1], pair[0]))
 
     def to_json(self) -> dict[str, Any]:
         """``grades``; ``labs`` by name with ``questions[{id asked right points mistakes[{name students}]}]``, of those
         who came to it; ``refused`` and ``repeated``. A text, which a teacher reads, has null points."""
         labs = {name: {"questions": [self._question(lab, q) for q in lab.questions]} for name, lab in self.labs.items()}
         others = {"refused": list(self.refused), "repeated": list(self.repeated)}
-        return {"grades": [one.to_json() for one in self.grades], "labs": labs, **others}
+        return {"grades": [grade.to_json() for grade in self.grades], "labs": labs, **others}
 
     def _question(self, lab: Lab, question: Question) -> dict[str, Any]:
         given = self.given(lab.name, question.id)
         return {
             "id": question.id,
             "asked": len(given),
-            "right": sum(one.right for one in given),
-            "points": round(sum(one.points for one in given), 2),
+            "right": sum(grade.right for grade in given),
+            "points": round(sum(grade.points for grade in given), 2),
             "of": 0.0 if isinstance(question, Write) else question.points * len(given),
             "mistakes": [{"name": name, "students": count} for name, count in self.mistakes(lab.name, question.id)],
         }
 
     def given(self, lab: str, id: str) -> list[QuestionGrade]:
         """What students of ``lab`` answered to a question."""
-        return [one for grade in self.of_lab(lab) for one in grade.questions if one.id == id]
+        return [question for grade in self.of_lab(lab) for question in grade.questions if question.id == id]
 
 
 def collect(
@@ -147,12 +152,13 @@ def _once(grades: Sequence[Grade]) -> tuple[list[Grade], list[str]]:
         other = last.get((grade.lab, grade.seed))
         if grade.student is not None and (other is None or other.ended <= grade.ended):
             last[grade.lab, grade.seed] = grade
-    counted = [one for one in grades if one.student is None or last[one.lab, one.seed] is one]
+    counted = [grade for grade in grades if grade.student is None or last[grade.lab, grade.seed] is grade]
     repeated = [
-        f"{one.file}: {show(one.student)} has handed in lab {one.lab} twice; {last[one.lab, one.seed].file}, which"
+        f"{grade.file}: {show(grade.student)} has handed in lab {grade.lab} twice;"
+        f" {last[grade.lab, grade.seed].file}, which"
         " ended last, counts"
-        for one in grades
-        if not any(one is other for other in counted)
+        for grade in grades
+        if not any(grade is other for other in counted)
     ]
     return counted, repeated
 
@@ -169,11 +175,11 @@ class _Class:
         given = read_answer_file(path)
         lab = self._lab(path, given)
         rules = self._rules_of(lab)
-        unknown = next((one.id for one in given.answers if one.id not in rules), None)
+        unknown = next((answer.id for answer in given.answers if answer.id not in rules), None)
         if unknown is not None:
             raise UsageError(f"{path}: answers: lab {lab.name} has no question {unknown[:40]!r}")
-        questions = tuple(_graded(rules[one.id], one) for one in given.answers)
-        points = round(sum(one.points for one in questions), 2)
+        questions = tuple(_graded(rules[answer.id], answer) for answer in given.answers)
+        points = round(sum(question.points for question in questions), 2)
         notes = []
         if abs(points - given.points) > 0.011:
             notes.append(f"the file claims {given.points:g} points; what was typed is worth {points:g}")
@@ -220,7 +226,7 @@ def _graded(rules: Rules, given: GivenAnswer) -> QuestionGrade:
         if not verdict.right:
             wrong += 1
             mistakes += [verdict.mistake] if verdict.mistake else []
-        best = max(best, verdict, key=lambda one: (one.right, one.share))
+        best = max(best, verdict, key=lambda verdict: (verdict.right, verdict.share))
         if verdict.over:
             break
     points = worth(rules, best, wrong, given.hints)

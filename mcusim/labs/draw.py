@@ -45,13 +45,13 @@ def drawn(raw: Mapping[str, Any], seed: int) -> dict[str, Any]:
     values = {
         name: several[hashed(f"{seed}/{name}") % len(several) if seed else 0] for name, several in _several(raw).items()
     }
-    found = _with(raw, values)
-    for step in _steps(found):
+    result = _with(raw, values)
+    for step in _steps(result):
         for key in _SHUFFLED:
             if seed and isinstance(step.get(key), list):
                 keys = [hashed(f"{seed}/{step.get('id')}/{i}") for i in range(len(step[key]))]
                 step[key] = [step[key][i] for i in sorted(range(len(keys)), key=keys.__getitem__)]
-    return found
+    return result
 
 
 def draws(raw: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -66,22 +66,22 @@ def draws(raw: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _several(raw: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The parameters that have values."""
-    found = raw.get("parameters")
-    return {n: v for n, v in found.items() if isinstance(v, list) and v} if isinstance(found, Mapping) else {}
+    value = raw.get("parameters")
+    return {n: v for n, v in value.items() if isinstance(v, list) and v} if isinstance(value, Mapping) else {}
 
 
 def _with(raw: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = substituted(raw, {**_constants(raw), **values})
+    result: dict[str, Any] = substituted(raw, {**_constants(raw), **values})
     if values:
-        found["parameters"] = {**raw["parameters"], **{name: [value] for name, value in values.items()}}
-    return found
+        result["parameters"] = {**raw["parameters"], **{name: [value] for name, value in values.items()}}
+    return result
 
 
 def _constants(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The values of constants that have one."""
-    found = raw.get("constants")
-    several = found.items() if isinstance(found, Mapping) else ()
-    return {name: one["value"] for name, one in several if isinstance(one, Mapping) and "value" in one}
+    value = raw.get("constants")
+    several = value.items() if isinstance(value, Mapping) else ()
+    return {name: fields["value"] for name, fields in several if isinstance(fields, Mapping) and "value" in fields}
 
 
 def _steps(raw: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -94,11 +94,11 @@ def _steps(raw: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def substituted(value: Any, values: Mapping[str, Any]) -> Any:
     """A copy of a document with ``{name}`` replaced in all texts."""
     if isinstance(value, Mapping):
-        return {key: substituted(one, values) for key, one in value.items()}
+        return {key: substituted(item, values) for key, item in value.items()}
     if isinstance(value, list):
-        return [substituted(one, values) for one in value]
+        return [substituted(item, values) for item in value]
     if isinstance(value, str):
-        return _PLACEHOLDER.sub(lambda found: str(values.get(found[1], found[0])), value)
+        return _PLACEHOLDER.sub(lambda match: str(values.get(match[1], match[0])), value)
     return value
 
 

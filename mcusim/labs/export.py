@@ -69,11 +69,11 @@ class LabExport:
                 done += 1
                 progress(done, several)
             draws.append(_LabDraw(lab, Judge(figures), films if self.films else None).to_json())
-        found = {"index.html": self._index(labs[0], draws), **dict(films.values())}
-        size = sum(len(text.encode()) for text in found.values())
+        files = {"index.html": self._index(labs[0], draws), **dict(films.values())}
+        size = sum(len(text.encode()) for text in files.values())
         if size > LARGEST:
             raise UsageError(f"{self.file.shown}: the folder would have {size / 1e6:.0f} MB; try --no-films")
-        return found
+        return files
 
     def _index(self, lab: Lab, draws: list[dict[str, Any]]) -> str:
         about = {
@@ -127,8 +127,8 @@ class _LabDraw:
             case LabRun():
                 return {"run": step.run, "command": command(self.lab, step)}
             case LabTable():
-                found = {name: figures.run(name) for name in step.runs}
-                return {"rows": figures_rows(found, step.figures or self.lab.figures)}
+                entries = {name: figures.run(name) for name in step.runs}
+                return {"rows": figures_rows(entries, step.figures or self.lab.figures)}
             case Compare():
                 asked = next(s for s in self.lab.steps if isinstance(s, Predict) and s.id == step.id)
                 value = figures.value(step.value)
@@ -154,8 +154,8 @@ class _LabDraw:
     def _explored(self, step: Explore) -> dict[str, Any]:
         """Of each setting a column of figures; all of them have the same rows."""
         figures, names = self.judge.figures, step.figures or self.lab.figures
-        found = {"\n".join(step.called(one)): figures.of(step.of(one)) for one in step.settings}
-        head, *rows = figures_rows(found, names)
+        entries = {"\n".join(step.called(setting)): figures.of(step.of(setting)) for setting in step.settings}
+        head, *rows = figures_rows(entries, names)
         columns = {name: [row[place] for row in rows] for place, name in enumerate(head) if place}
         return {
             "text": html(step.text), "knobs": step.texts, "labels": [row[0] for row in rows], "settings": columns,
@@ -164,7 +164,7 @@ class _LabDraw:
     def _question(self, step: Question) -> dict[str, Any]:
         listed: Mapping[str, Any] = {}
         if isinstance(step, Choose | Arrange):
-            listed = {"listed": [one.text for one in (step.choices if isinstance(step, Choose) else step.items)]}
+            listed = {"listed": [item.text for item in (step.choices if isinstance(step, Choose) else step.items)]}
         unit = {"unit": step.unit} if isinstance(step, Ask) else {}
         name = NAMES.get(step.kind, "Question")
         return {"text": html(step.text), "name": name, **unit, **listed, "rules": self.judge.rules(step).to_json()}

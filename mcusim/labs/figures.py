@@ -109,7 +109,7 @@ def figures_of(result: Result | Verification) -> dict[str, float | None]:
         "cycles": run.cycles,
         **{cause: run.by_cause.get(cause, 0) for cause in CAUSES},
         "macs": result.macs or 0,
-        "activation_bytes": _extent([one.span for one in run.header.buffers if one.kind == "activation"]),
+        "activation_bytes": _extent([buffer.span for buffer in run.header.buffers if buffer.kind == "activation"]),
         "flash_bytes": 0 if result.flash is None else result.flash.total,
         **{name: run.counters.get(name, 0) for name in COUNTERS},
         "dma_bytes": sum(traffic.dma_write for traffic in run.traffic.values()),
@@ -117,16 +117,19 @@ def figures_of(result: Result | Verification) -> dict[str, float | None]:
     }  # fmt: skip
 
 
-def _of_verification(found: Verification) -> dict[str, float | None]:
+def _of_verification(verification: Verification) -> dict[str, float | None]:
     """What it took, ``findings`` of all kinds and of each, and bytes that differ from the untiled run's, of the first
     tensor in which some do, and how many that has."""
-    if found.ran is None or found.untiled is None:
+    if verification.ran is None or verification.untiled is None:
         return dict.fromkeys(FIGURES)
-    rules, cycles = [one.finding.rule.replace("-", "_") for one in found.findings], int(found.ran["cycles"])
-    wrong = found.untiled.difference
+    rules, cycles = (
+        [finding.finding.rule.replace("-", "_") for finding in verification.findings],
+        int(verification.ran["cycles"]),
+    )
+    wrong = verification.untiled.difference
     return {
         **dict.fromkeys(FIGURES),
-        "latency_ms": 1000 * cycles / found.machine.core.clock,
+        "latency_ms": 1000 * cycles / verification.machine.core.clock,
         "cycles": cycles,
         "findings": len(rules),
         "wrong_bytes": 0 if wrong is None else wrong.count,
@@ -142,26 +145,26 @@ def _extent(spans: Sequence[Span]) -> int:
     return sum(max(s.address + s.bytes for s in each) - min(s.address for s in each) for each in own)
 
 
-def figures_table(found: Mapping[str, Values], figures: Sequence[str] = (), width: int | None = None) -> str:
+def figures_table(entries: Mapping[str, Values], figures: Sequence[str] = (), width: int | None = None) -> str:
     """:func:`figures_rows` as a text; what is wider than ``width`` comes in parts below each other."""
-    return _within(figures_rows(found, figures), width)
+    return _within(figures_rows(entries, figures), width)
 
 
-def figures_rows(found: Mapping[str, Values], figures: Sequence[str] = ()) -> list[list[str]]:
+def figures_rows(entries: Mapping[str, Values], figures: Sequence[str] = ()) -> list[list[str]]:
     """The ``figures`` of several runs, one column each, below a row with the runs' names; causes of no cycle are left
     out."""
-    rows = [["", *found]]
+    rows = [["", *entries]]
     for figure in figures or USUAL:
-        values = [one[figure] for one in found.values()]
+        values = [values[figure] for values in entries.values()]
         if figure not in CAUSES or any(values):
             rows.append([LABELS[figure], *("-" if v is None else shown(v, figure) for v in values)])
     return rows
 
 
 def _within(rows: list[list[str]], width: int | None) -> str:
-    found, count = columns(rows), len(rows[0])
-    if width is None or count == 2 or max(map(len, found)) <= width:
-        return "\n".join(found)
+    texts, count = columns(rows), len(rows[0])
+    if width is None or count == 2 or max(map(len, texts)) <= width:
+        return "\n".join(texts)
     middle = count // 2 + 1
     return "\n\n".join(
         _within([[row[0], *row[part]] for row in rows], width) for part in (slice(1, middle), slice(middle, None))
@@ -256,10 +259,10 @@ class Figures(Mapping[str, float | None]):
 
         Raises ValueError for an expression that has no value, UsageError for one that is none.
         """
-        found = self.asked(text, tried)
-        if not isinstance(found, int | float):
+        value = self.asked(text, tried)
+        if not isinstance(value, int | float):
             raise ValueError(f"{text} has no value")
-        return found
+        return value
 
     def asked(self, text: str, tried: DesignTry | None = None) -> Any:
         """The same as it is, None for no value."""
@@ -282,10 +285,10 @@ class Figures(Mapping[str, float | None]):
         return filled(text, self._number)
 
     def _number(self, expression: str) -> str:
-        found = self.asked(expression)
-        if found is None:
+        asked = self.asked(expression)
+        if asked is None:
             raise ValueError(f"{expression} has no value")
-        return found if isinstance(found, str) else shown(found, expression.rpartition(".")[2])
+        return asked if isinstance(asked, str) else shown(asked, expression.rpartition(".")[2])
 
     def filled(self, step: AnyStep) -> AnyStep:
         """``step`` with the numbers in its texts. Raises ValueError as :meth:`text`."""
@@ -394,10 +397,10 @@ def python_call(lab: Lab, run: SetUp) -> str:
 
 def setups(lab: Lab) -> list[SetUp]:
     """Everything that the lab can simulate, every setting of its knobs too."""
-    found: list[SetUp] = []
+    ups: list[SetUp] = []
     for step in lab.steps:
         if isinstance(step, LabRun):
-            found.append(step)
+            ups.append(step)
         elif isinstance(step, Explore | Design):
-            found += [step.of(setting) for setting in step.settings]
-    return found
+            ups += [step.of(setting) for setting in step.settings]
+    return ups

@@ -59,8 +59,8 @@ def _step(lab: Lab, figures: Figures, step: Step) -> Iterator[str]:
         case LabRun():
             yield f"<p><b>{plain(step.run)}</b>: <code>{plain(command(lab, step))}</code></p>"
         case LabTable():
-            found = {name: figures.run(name) for name in step.runs}
-            head, *rows = figures_rows(found, step.figures or lab.figures)
+            entries = {name: figures.run(name) for name in step.runs}
+            head, *rows = figures_rows(entries, step.figures or lab.figures)
             yield table([plain(cell) for cell in head], [[plain(cell) for cell in row] for row in rows])
         case Compare():
             yield f"<p><b>Compare</b> with your prediction: by how much were you off? {_blank()}</p>"
@@ -79,9 +79,9 @@ def _question(step: Question) -> Iterator[str]:
         case Ask():
             yield f"<p>{asked} {_blank(step.unit)}</p>"
         case Choose():
-            yield f"<p>{asked}</p>{_listed('boxes', [one.text for one in step.choices])}"
+            yield f"<p>{asked}</p>{_listed('boxes', [choice.text for choice in step.choices])}"
         case Arrange():
-            yield f"<p>{asked}</p>{_listed('places', [one.text for one in step.items])}"
+            yield f"<p>{asked}</p>{_listed('places', [item.text for item in step.items])}"
         case Write():
             yield f"<p>{asked}</p>" + '<p class="line"></p>' * _LINES
         case Design():

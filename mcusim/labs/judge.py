@@ -111,11 +111,11 @@ def number(text: str, unit: str) -> float:
     """
     plain = _THOUSANDS.sub(lambda found: found[1].replace(",", ""), text.strip().lstrip("~≈ "))
     factor = 1.0
-    found = _UNIT.match(plain)
-    if found:
-        plain, named = found[1], found[2].strip().rstrip(".")
+    match = _UNIT.match(plain)
+    if match:
+        plain, named = match[1], match[2].strip().rstrip(".")
         known = _UNITS.get(unit, {unit: 1})
-        meant = next((one for one in (named.lower(), f"{named.lower()}s") if one in known), None)  # 1 byte, 9 tile
+        meant = next((item for item in (named.lower(), f"{named.lower()}s") if item in known), None)  # 1 byte, 9 tile
         if meant is None:
             raise UsageError(f"{named[:40]!r} is not what is asked for; the answer is in {unit}")
         factor = known[meant]
@@ -263,7 +263,7 @@ def _choice(rules: Rules, text: str, tries: int, seen: int) -> AnswerVerdict:
     place = _place(text, rules.count)
     if place == rules.right:
         return _right(rules)
-    _, says, name = next(one for one in rules.wrong if one[0] == place)
+    _, says, name = next(entry for entry in rules.wrong if entry[0] == place)
     return _wrong(rules, f"No. {says}", tries, name)
 
 
@@ -301,7 +301,7 @@ def _design(rules: Rules, text: str, tries: int, seen: int) -> AnswerVerdict:
 
 def _setting(rules: Rules, text: str) -> Setting:
     chosen = knob_values(rules.knobs or {}, text)
-    return next(one for one in rules.settings if one.values == chosen)
+    return next(setting for setting in rules.settings if setting.values == chosen)
 
 
 def whole_numbers(values: tuple[str, ...]) -> bool:
@@ -348,7 +348,7 @@ def _rules(question: Question, figures: Figures, progress: Callable[[], object] 
         case Ask():
             return Rules(**common, **_of_number(question, figures))
         case Choose():
-            right = next(one for one in question.choices if one.right)
+            right = next(choice for choice in question.choices if choice.right)
             wrong = tuple((n, c.hint, c.text) for n, c in enumerate(question.choices, 1) if not c.right)
             text, count = f"{right.text}. {question.why}", len(question.choices)
             return Rules(**common, right=question.right, wrong=wrong, solution=text, count=count, allowed=count - 2)
@@ -369,7 +369,9 @@ def _of_number(question: Ask, figures: Figures) -> dict[str, Any]:
         "unit": unit,
         "right": right,
         "near": question.within / 100,
-        "wrong": tuple((figures.value(one.value), one.hint, one.name or one.value) for one in question.mistakes),
+        "wrong": tuple(
+            (figures.value(mistake.value), mistake.hint, mistake.name or mistake.value) for mistake in question.mistakes
+        ),
         "exactly": f"{'It is' if float(right).is_integer() else 'To four digits:'} {value}.",
         "solution": solution.strip(),
         "allowed": len(question.hints),
@@ -394,8 +396,8 @@ def _of_design(question: Design, figures: Figures, progress: Callable[[], object
         settings.append(_tried(question, figures, chosen))
         if progress is not None:
             progress()
-    good = [one for one in settings if one.goal is not None and not one.missed]
-    best = min(good, key=lambda one: one.goal or 0.0, default=None)
+    good = [setting for setting in settings if setting.goal is not None and not setting.missed]
+    best = min(good, key=lambda setting: setting.goal or 0.0, default=None)
     named = "" if best is None else ", ".join(f"{n} {v}" for n, v in zip(question.knobs, best.values, strict=True))
     value = "" if best is None else f" with {shown(best.goal or 0.0)} {question.goal.unit}"
     return {
@@ -416,6 +418,8 @@ def _tried(question: Design, figures: Figures, chosen: tuple[Option, ...]) -> Se
     table = figures_table({"yours": values}, question.figures or figures.lab.figures)
     if values["latency_ms"] is None:
         return Setting(texts, None, "It does not fit.", table)
-    missed = next((one.hint for one in question.require if figures.asked(one.that, tried) is not True), "")
+    missed = next(
+        (requirement.hint for requirement in question.require if figures.asked(requirement.that, tried) is not True), ""
+    )
     goal = figures.value(question.goal.value, tried)
     return Setting(texts, goal, missed, table, shown(goal))

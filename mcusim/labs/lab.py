@@ -183,9 +183,9 @@ class Choose(LabQuestion):
 
     @model_validator(mode="after")
     def _one_is_right(self) -> Self:
-        if sum(one.right for one in self.choice) != 1:
+        if sum(choice.right for choice in self.choice) != 1:
             raise ValueError("exactly one choice has to be right")
-        if any(bool(one.hint) is one.right for one in self.choice):
+        if any(bool(choice.hint) is choice.right for choice in self.choice):
             raise ValueError("every choice but the right one has a hint")
         return self
 
@@ -452,4 +452,4 @@ class Lab(LabTableModel):
     @property
     def points(self) -> float:
         """All there are; texts, which a teacher reads, have none here."""
-        return sum(one.points for one in self.questions if not isinstance(one, Write))
+        return sum(question.points for question in self.questions if not isinstance(question, Write))

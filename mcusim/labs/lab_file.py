@@ -81,32 +81,32 @@ class LabFile:
     def draws(self) -> list[Lab]:
         """The lab with each combination of its parameters."""
         self.require()
-        return [self._valid(one) for one in draws(self.raw)]
+        return [self._valid(draw) for draw in draws(self.raw)]
 
     def require(self) -> None:
         """Raise UsageError with all that is wrong."""
-        found = self.errors
-        if found:
-            count = f"{len(found)} thing{'s' if len(found) > 1 else ''}"
-            raise UsageError.of_lines(f"{self.shown} is not a lab yet, {count} to repair", found)
+        texts = self.errors
+        if texts:
+            count = f"{len(texts)} thing{'s' if len(texts) > 1 else ''}"
+            raise UsageError.of_lines(f"{self.shown} is not a lab yet, {count} to repair", texts)
 
     @cached_property
     def errors(self) -> list[str]:
         """All that is wrong, each with its place; without a simulation."""
-        found = [] if _NAME.fullmatch(self.name) else [f"{self.shown}: a name is like my-lab: letters, digits and -"]
+        texts = [] if _NAME.fullmatch(self.name) else [f"{self.shown}: a name is like my-lab: letters, digits and -"]
         if self.name in COMMANDS:
-            found.append(f"{self.shown}: `mcusim lab {self.name}` is a command; call the file otherwise")
+            texts.append(f"{self.shown}: `mcusim lab {self.name}` is a command; call the file otherwise")
         try:
             Lab.model_validate({**self.raw, "name": self.name})
         except ValidationError as error:
-            wrong = [one for one in error.errors() if not _follows(one)]
-            found += [self.place(_path(one["loc"]), _rule(one), one) for one in wrong]
+            wrong = [error for error in error.errors() if not _follows(error)]
+            texts += [self.place(_path(item["loc"]), _rule(item), item) for item in wrong]
         seen: dict[str, None] = {}
         for document in draws(self.raw):
-            seen |= {} if found else dict.fromkeys(self._wrong_with(document))
+            seen |= {} if texts else dict.fromkeys(self._wrong_with(document))
             for path, rule in statements(document, self.folder):
                 seen.setdefault(self.place(path, rule))
-        return sorted([*found, *seen], key=_line)
+        return sorted([*texts, *seen], key=_line)
 
     def _wrong_with(self, document: dict[str, Any]) -> list[str]:
         """What is wrong once the parameters have values: of a form that was right as it is written."""
@@ -115,7 +115,8 @@ class LabFile:
         except ValidationError as error:
             values = ", ".join(f"{name} = {several[0]}" for name, several in document.get("parameters", {}).items())
             return [
-                f"{self.place(_path(one['loc']), _rule(one), one)} (with {values[:120]})" for one in error.errors()[:1]
+                f"{self.place(_path(error['loc']), _rule(error), error)} (with {values[:120]})"
+                for error in error.errors()[:1]
             ]
         return []
 
@@ -123,7 +124,7 @@ class LabFile:
         """``file:line: key = value: rule``."""
         line = next((self.lines[key] for key in _keys(path) if key in self.lines), None)
         where = f"{self.shown}:{line}" if line else self.shown
-        key = ".".join(str(one) for one in path if not isinstance(one, int)) or "the lab"
+        key = ".".join(str(item) for item in path if not isinstance(item, int)) or "the lab"
         value = error.get("input") if error is not None and error["type"] != "missing" else None
         what = f"{key} = {show(value)}" if isinstance(value, str | int | float | bool) else key
         return f"{where}: {what}: {rule}"
@@ -136,12 +137,12 @@ def _keys(path: Place) -> list[str]:
 
 def _path(place: Place) -> Place:
     """Without the kind of a step, which pydantic adds."""
-    return tuple(one for i, one in enumerate(place) if not (one in KINDS and i and isinstance(place[i - 1], int)))
+    return tuple(item for i, item in enumerate(place) if not (item in KINDS and i and isinstance(place[i - 1], int)))
 
 
 def _line(text: str) -> int:
-    found = re.search(r":([0-9]+): ", text)
-    return int(found[1]) if found else 0
+    match = re.search(r":([0-9]+): ", text)
+    return int(match[1]) if match else 0
 
 
 def _follows(error: Any) -> bool:

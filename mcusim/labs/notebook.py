@@ -78,8 +78,8 @@ class Book:
 
     def table(self, *figures: str, **results: Result) -> None:
         """The figures of results side by side, named as the arguments are; all that the lab shows, or ``figures``."""
-        found = {name: figures_of(result) for name, result in results.items()}
-        print(figures_table(found, figures or self.lab.figures))
+        entries = {name: figures_of(result) for name, result in results.items()}
+        print(figures_table(entries, figures or self.lab.figures))
 
     def explore(self, id: str, *settings: str) -> None:
         """The figures of settings side by side, each a text with a value, or its number, for each knob.
@@ -89,12 +89,12 @@ class Book:
         step = next((s for s in self.lab.steps if isinstance(s, Explore) and s.id == id), None)
         if step is None:
             raise UsageError(f"lab {self.lab.name} has nothing to explore called '{id}'")
-        found = {}
+        entries = {}
         for text in settings:
             values = knob_values(step.texts, text)
-            chosen = next(one for one in step.settings if step.called(one) == values)
-            found[", ".join(values)] = self.figures.of(step.of(chosen))
-        print(figures_table(found, step.figures or self.lab.figures) if found else "Write settings behind the id.")
+            chosen = next(setting for setting in step.settings if step.called(setting) == values)
+            entries[", ".join(values)] = self.figures.of(step.of(chosen))
+        print(figures_table(entries, step.figures or self.lab.figures) if entries else "Write settings behind the id.")
 
     def check(self, id: str, answer: float | str | None) -> bool:
         """Whether ``answer`` is right, with a hint when it is not. Raises UsageError for an unknown id."""
@@ -122,10 +122,10 @@ class Book:
         return self.figures.value(expression)
 
     def _question(self, id: str) -> Question:
-        found = next((question for question in self.lab.questions if question.id == id), None)
-        if found is None:
+        result = next((question for question in self.lab.questions if question.id == id), None)
+        if result is None:
             raise UsageError(f"lab {self.lab.name} has no question '{id}'")
-        return found
+        return result
 
 
 def notebook(lab: Lab, solved: bool = False, folder: Path | None = None, path: str | None = None) -> str:
@@ -139,8 +139,8 @@ def notebook(lab: Lab, solved: bool = False, folder: Path | None = None, path: s
         cells.append({**cell, "source": source.strip("\n").splitlines(keepends=True)})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    found = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    entries = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
 
 
 def _cells(lab: Lab, judge: Judge, solved: bool, path: str | None) -> Iterator[tuple[str, str]]:
@@ -198,9 +198,9 @@ def _question(step: Question, judge: Judge | None) -> Iterator[tuple[str, str]]:
         case Ask():
             asked += f" ({step.unit})"
         case Choose():
-            asked += "\n\n" + "\n".join(f"{place}. {one.text}" for place, one in enumerate(step.choices, 1))
+            asked += "\n\n" + "\n".join(f"{place}. {choice.text}" for place, choice in enumerate(step.choices, 1))
         case Arrange():
-            asked += "\n\n" + "\n".join(f"{place}. {one.text}" for place, one in enumerate(step.items, 1))
+            asked += "\n\n" + "\n".join(f"{place}. {item.text}" for place, item in enumerate(step.items, 1))
         case Design():
             asked += "\n\n" + _knobs(step)
     yield "markdown", asked
@@ -222,7 +222,7 @@ def _answer(step: Question, judge: Judge) -> str:
             return repr(" ".join(map(str, right)))
         case Design():
             rules = judge.rules(step)
-            best = next(one for one in rules.settings if one.goal == rules.best and not one.missed)
+            best = next(setting for setting in rules.settings if setting.goal == rules.best and not setting.missed)
             return repr("; ".join(f"{name}={value}" for name, value in zip(step.knobs, best.values, strict=True)))
         case Write():
             return repr(step.answer)

@@ -62,9 +62,11 @@ def statements(raw: Mapping[str, Any], folder: Path | None) -> Iterator[Problem]
     yield from ((("after", *path), rule) for path, rule in reader.texts(raw.get("after")))
 
 
-def _tables(found: object) -> Iterator[tuple[int, Any]]:
+def _tables(value: object) -> Iterator[tuple[int, Any]]:
     """The tables of a list, with their places."""
-    yield from ((n, one) for n, one in enumerate(found if isinstance(found, list) else ()) if isinstance(one, dict))
+    yield from (
+        (n, fields) for n, fields in enumerate(value if isinstance(value, list) else ()) if isinstance(fields, dict)
+    )
 
 
 def _braces(value: Any, place: Place) -> Iterator[Problem]:
@@ -96,12 +98,12 @@ class _Statements:
     @cached_property
     def keys(self) -> list[str]:
         """Keys of the machines of all runs, which are known before they ran."""
-        found: list[str] = []
+        keys: list[str] = []
         for _, part in _tables(self.raw.get("part")):
             for _, step in _tables(part.get("step")):
                 with suppress(ValidationError, InputError):
-                    found += machine_keys([LabRun.model_validate(step)], self.folder)
-        return found
+                    keys += machine_keys([LabRun.model_validate(step)], self.folder)
+        return keys
 
     def texts(self, table: Any) -> Iterator[Problem]:
         """Expressions in the braces of texts."""
@@ -172,8 +174,8 @@ class _Statements:
                     yield from self._expression(("items", number, "value"), item.value)
             case Design():
                 yield from self._expression(("goal", "value"), step.goal.value, step)
-                for number, one in enumerate(step.require):
-                    yield from self._expression(("require", number, "that"), one.that, step)
+                for number, requirement in enumerate(step.require):
+                    yield from self._expression(("require", number, "that"), requirement.that, step)
                 yield from ((("figures",), text) for text in _unknown_figures(step.figures))
 
     def _expression(
@@ -186,10 +188,10 @@ class _Statements:
             yield path, str(error).replace("no column", "no figure of a run before")
 
     def _set_up(self, step: SetUp) -> Iterator[Problem]:
-        found = [step.of(one) for one in step.settings] if isinstance(step, Knobs) else [step]
+        ups = [step.of(setting) for setting in step.settings] if isinstance(step, Knobs) else [step]
         seen: dict[str, str] = {}
-        for one in found:
-            key, why = _usable(LabSimulation.of(self.model, one, self.folder))
+        for up in ups:
+            key, why = _usable(LabSimulation.of(self.model, up, self.folder))
             if why:
                 seen.setdefault(why, key)
         yield from (((key,), why) for why, key in seen.items())

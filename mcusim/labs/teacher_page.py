@@ -43,15 +43,15 @@ NAMES = {Choose.kind: "Explain", Arrange.kind: "Put in order", Write.kind: "Writ
 
 def terminal(text: str, width: int = _WIDTH) -> str:
     """Paragraphs wrapped, blocks as they are."""
-    found = []
+    texts = []
     for kind, lines in _blocks(text):
         if kind == "block":
-            found.append("\n".join(lines))
+            texts.append("\n".join(lines))
         elif kind == "list":
-            found.append("\n".join(wrapped(line, width, "- ", "  ") for line in lines))
+            texts.append("\n".join(wrapped(line, width, "- ", "  ") for line in lines))
         else:
-            found.append(wrapped(" ".join(lines), width))
-    return "\n\n".join(found)
+            texts.append(wrapped(" ".join(lines), width))
+    return "\n\n".join(texts)
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
@@ -64,15 +64,15 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
 
 def html(text: str) -> str:
     """The same as HTML; nothing else in it is markup."""
-    found = []
+    texts = []
     for kind, lines in _blocks(text):
         if kind == "block":
-            found.append(f'<div class="table"><pre tabindex="0">{plain_lines(lines)}</pre></div>')
+            texts.append(f'<div class="table"><pre tabindex="0">{plain_lines(lines)}</pre></div>')
         elif kind == "list":
-            found.append(f"<ul>{''.join(f'<li>{inline(line)}</li>' for line in lines)}</ul>")
+            texts.append(f"<ul>{''.join(f'<li>{inline(line)}</li>' for line in lines)}</ul>")
         else:
-            found.append(f"<p>{inline(' '.join(lines))}</p>")
-    return "\n".join(found)
+            texts.append(f"<p>{inline(' '.join(lines))}</p>")
+    return "\n".join(texts)
 
 
 def plain_lines(lines: list[str]) -> str:
@@ -83,8 +83,10 @@ def inline(text: str) -> str:
     """A text as HTML: ``code`` in backticks and *emphasis* in asterisks are marked up, nothing else."""
     pieces = re.split("(`[^`]+`)", plain(text))
     return "".join(
-        f"<code>{one[1:-1]}</code>" if one.startswith("`") and len(one) > 2 else _EMPHASIS.sub(r"<em>\1</em>", one)
-        for one in pieces
+        f"<code>{piece[1:-1]}</code>"
+        if piece.startswith("`") and len(piece) > 2
+        else _EMPHASIS.sub(r"<em>\1</em>", piece)
+        for piece in pieces
     )
 
 
@@ -105,14 +107,14 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
 def teacher_text(lab: Lab, folder: Path | None = None, path: str | None = None) -> str:
     """The page for a terminal; answers are computed from runs made now. ``path``: of a lab of one's own, which the
     commands name; its paths are relative to ``folder``."""
-    found = []
+    texts = []
     for kind, text in _sections(lab, folder, path):
         if isinstance(text, PlotFigure):
             continue
-        found.append(
+        texts.append(
             f"{text}\n{('=' if kind == 'h1' else '-') * len(text)}" if kind in ("h1", "h2") else terminal(text)
         )
-    return "\n\n".join(found)
+    return "\n\n".join(texts)
 
 
 def teacher_html(lab: Lab, folder: Path | None = None, path: str | None = None) -> str:
@@ -152,7 +154,7 @@ def _sections(lab: Lab, folder: Path | None, path: str | None) -> Iterator[tuple
     if lab.values:
         yield "text", "\n".join(f"- {name}: {value}" for name, value in lab.values.items())
     if lab.constants:
-        yield "text", "\n".join(f"- {one.value}: {one.source}" for one in lab.constants.values())
+        yield "text", "\n".join(f"- {constant.value}: {constant.source}" for constant in lab.constants.values())
     yield "h2", "To discuss"
     yield "text", figures.text(lab.after.teacher)
     for number, part in enumerate(lab.parts, 1):
@@ -165,19 +167,20 @@ def _sections(lab: Lab, folder: Path | None, path: str | None) -> Iterator[tuple
 
 def _bars(figures: Figures, step: LabTable) -> PlotFigure | None:
     """The runs of a table as bars of cycles by cause, for slides; None where there is nothing to compare."""
-    found = {name: figures.run(name) for name in step.runs}
-    causes = [cause for cause in CAUSE_COLOURS if any(one[cause] for one in found.values())]
-    if len(found) < 2 or not causes:
+    entries = {name: figures.run(name) for name in step.runs}
+    causes = [cause for cause in CAUSE_COLOURS if any(values[cause] for values in entries.values())]
+    if len(entries) < 2 or not causes:
         return None
-    names = [plain(name) for name in found]
+    names = [plain(name) for name in entries]
     data: list[dict[str, Any]] = [
-        {"type": "bar", "orientation": "h", "name": cause, "y": names, "x": [one[cause] or 0 for one in found.values()],
+        {"type": "bar", "orientation": "h", "name": cause, "y": names,
+         "x": [values[cause] or 0 for values in entries.values()],
          "marker": {"color": CAUSE_COLOURS[cause]}, "hovertemplate": tooltip("%{y}", f"{cause} %{{x:,}} cycles")}
         for cause in causes
     ]  # fmt: skip
     layout = {**LAYOUT, "barmode": "stack", "xaxis": axis("cycles"), "yaxis": {"autorange": "reversed"}}
     layout["margin"] = {"l": 110, "r": 10, "t": 30, "b": 46}
-    return PlotFigure("Cycles by cause (the camera saves a picture)", data, layout, height=110 + 34 * len(found))
+    return PlotFigure("Cycles by cause (the camera saves a picture)", data, layout, height=110 + 34 * len(entries))
 
 
 def _step(lab: Lab, judge: Judge, step: Step) -> Iterator[str]:

@@ -93,8 +93,8 @@ class Session:
             for id, value in self.predictions.items()
             if id in self._compared
         ]
-        first = sum(one["right"] and len(one["typed"]) == 1 and not one["hints"] for one in self.answers)
-        right = sum(one["right"] for one in self.answers)
+        first = sum(answer["right"] and len(answer["typed"]) == 1 and not answer["hints"] for answer in self.answers)
+        right = sum(answer["right"] for answer in self.answers)
         shares = f"{first} right at once, {right - first} later, {len(self.answers) - right} with the solution shown"
         counted = f"{len(self.answers)} of {len(self.lab.questions)} questions: {shares}."
         counted += f" {self.points:g} of {self.lab.points:g} points."
@@ -102,7 +102,7 @@ class Session:
 
     @property
     def points(self) -> float:
-        return round(sum(float(one["points"]) for one in self.answers), 2)
+        return round(sum(float(answer["points"]) for answer in self.answers), 2)
 
     def to_json(self) -> dict[str, Any]:
         """The file to hand in: ``lab version student seed started ended finished points of``, then ``predictions`` by
@@ -115,7 +115,7 @@ class Session:
         }
         about = {"lab": lab.name, "version": lab.version, "student": lab.student, "seed": lab.seed}
         times = {"started": self.started, "ended": _now(), "finished": self.finished}
-        given = [(one["id"], one["typed"], one["hints"]) for one in self.answers]
+        given = [(answer["id"], answer["typed"], answer["hints"]) for answer in self.answers]
         hashes, seal = chained(chain_begin(lab.name, lab.version, lab.seed), given)
         return {
             **about,
@@ -123,7 +123,7 @@ class Session:
             "points": self.points,
             "of": lab.points,
             "predictions": predictions,
-            "answers": [{**one, "hashes": own} for one, own in zip(self.answers, hashes, strict=True)],
+            "answers": [{**answer, "hashes": own} for answer, own in zip(self.answers, hashes, strict=True)],
             "seal": seal,
         }
 
@@ -175,10 +175,10 @@ class Session:
                 self.say(self._wrapped(f"{error}."))
 
     def _compare(self, step: Compare) -> None:
-        given, found = self.predictions[step.id], self.figures.value(step.value)
-        self._compared[step.id] = found
+        given, value = self.predictions[step.id], self.figures.value(step.value)
+        self._compared[step.id] = value
         unit = next(s.unit for s in self.lab.steps if isinstance(s, Predict) and s.id == step.id)
-        self.say("\n" + self._wrapped(f"Compare. You predicted {shown(given)} {unit}; it is {shown(found)} {unit}."))
+        self.say("\n" + self._wrapped(f"Compare. You predicted {shown(given)} {unit}; it is {shown(value)} {unit}."))
 
     def _explore(self, step: Explore) -> None:
         """Runs of the settings that are typed, side by side with the ones before, until the student goes on."""
@@ -194,7 +194,7 @@ class Session:
             except UsageError as error:
                 self.say(self._wrapped(f"{error}; {DONE} goes on."))
                 continue
-            chosen = next(one for one in step.settings if step.called(one) == values)
+            chosen = next(setting for setting in step.settings if step.called(setting) == values)
             with self.busy("simulating"):
                 tried[", ".join(values)] = self.figures.of(step.of(chosen))
             shown_ = dict([*tried.items()][-4:])
@@ -213,7 +213,7 @@ class Session:
         self.say("\n" + self._wrapped(f"{NAMES.get(question.kind, 'Question')}. {question.text}"))
         with self.busy("working out what is right"):
             rules = self.judge.rules(question)
-        listed = [one.text for one in (*getattr(question, "choice", ()), *getattr(question, "items", ()))]
+        listed = [item.text for item in (*getattr(question, "choice", ()), *getattr(question, "items", ()))]
         for place, text in enumerate(listed, 1):
             self.say(self._wrapped(text, f"  {place}  ", "     "))
         if rules.knobs:
@@ -235,7 +235,7 @@ class Session:
                 typed += [text] * verdict.counts
                 wrong += verdict.counts and not verdict.right
             self.say(self._paragraphs(verdict.says))
-            best = max(best, verdict, key=lambda one: (one.right, one.share))
+            best = max(best, verdict, key=lambda verdict: (verdict.right, verdict.share))
             if verdict.over or (rules.knobs and len(typed) > rules.allowed):
                 if not verdict.over:
                     self.say(self._wrapped(solution(rules)))

@@ -34,8 +34,8 @@ def filled(text: str, value: Callable[[str], str]) -> str:
 def plain_numbers(text: str) -> list[str]:
     """Numbers of three digits or more outside braces and code; years of publications are none."""
     bare = _CITED.sub("", _CODE.sub("", BRACES.sub("", text)))
-    found = [match[0].rstrip(",") for match in _NUMBER.finditer(bare)]
-    return [one for one in found if sum(map(str.isdigit, one)) > _SHORT and one not in _PLAIN]
+    texts = [match[0].rstrip(",") for match in _NUMBER.finditer(bare)]
+    return [text for text in texts if sum(map(str.isdigit, text)) > _SHORT and text not in _PLAIN]
 
 
 def text_fields(raw: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -51,7 +51,7 @@ def text_fields(raw: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tu
         if isinstance(value, str) and _is_read(key, raw):
             yield (*path, key), value
         elif key in LISTS and isinstance(value, list | tuple):
-            yield from (((*path, key, n), one) for n, one in enumerate(value) if isinstance(one, str))
+            yield from (((*path, key, n), text) for n, text in enumerate(value) if isinstance(text, str))
         elif isinstance(value, dict | list | tuple):
             yield from text_fields(value, (*path, key))
 

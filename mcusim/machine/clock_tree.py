@@ -47,9 +47,9 @@ def regulator_setting(machine: Machine, clock: int) -> RegulatorSetting | None:
 
 def setting_at(settings: Sequence[RegulatorSetting], clock: int, name: str | None = None) -> RegulatorSetting | None:
     """:func:`regulator_setting` among ``settings``, which rise; the one of that ``name``, where there is one."""
-    if named := [one for one in settings if one.name == name]:
+    if named := [setting for setting in settings if setting.name == name]:
         return named[0]
-    return next((one for one in settings if clock <= one.max_clock), settings[-1] if settings else None)
+    return next((setting for setting in settings if clock <= setting.max_clock), settings[-1] if settings else None)
 
 
 def regulator_scale(machine: Machine, clock: int) -> str | None:
@@ -95,7 +95,7 @@ def clock_json(machine: Machine) -> dict[str, object]:
         "max_hz": core.max_clock,
         "forced": forced(machine),
         "regulator": regulator_scale(machine, core.clock),
-        "moved": [one.to_json() for one in machine.moved],
+        "moved": [move.to_json() for move in machine.moved],
         "stayed": list(machine.stayed),
     }
 
@@ -103,14 +103,14 @@ def clock_json(machine: Machine) -> dict[str, object]:
 def clock_columns(machine: Machine) -> dict[str, int | str | None]:
     """What may follow a clock, as a table has it: ``regulator``, ``clock_bus`` and ``clock_<region>`` in Hz,
     ``wait_states_<region>``."""
-    found: dict[str, int | str | None] = {"regulator": regulator_scale(machine, machine.core.clock)}
-    found["clock_bus"] = machine.bus.clock
+    result: dict[str, int | str | None] = {"regulator": regulator_scale(machine, machine.core.clock)}
+    result["clock_bus"] = machine.bus.clock
     for name, region in machine.memory.items():
         if isinstance(region.device, Flash):
-            found[f"wait_states_{name}"] = region.device.wait_states
+            result[f"wait_states_{name}"] = region.device.wait_states
         elif isinstance(region.device, Sdram | Qspi):
-            found[f"clock_{name}"] = region.device.clock
-    return found
+            result[f"clock_{name}"] = region.device.clock
+    return result
 
 
 def movable(machine: Machine) -> Iterator[str]:
@@ -138,11 +138,11 @@ class Following:
         """Nothing where no clock, divider, limit or table has changed."""
         if _tree(self.file) == _tree(self.machine):
             return ()
-        found = [self._regulator(), self._bus()]
+        moves = [self._regulator(), self._bus()]
         for region in self.machine.memory.values():
             if region.name in self.file.memory:  # what a file adds to the one it extends is as it says
-                found.append(self._flash(region) if region.kind == "flash" else self._memory(region))
-        return tuple(one for one in found if one is not None and one.before != one.after)
+                moves.append(self._flash(region) if region.kind == "flash" else self._memory(region))
+        return tuple(move for move in moves if move is not None and move.before != move.after)
 
     def stayed(self) -> tuple[str, ...]:
         """Keys with their values that no divider, table or clock lets follow, where a clock that they hang on has
@@ -209,8 +209,8 @@ class Following:
             return made, rule
         text = f"is still above {limit} = {hertz(most)} ({self.machine.figures[limit].source})"
         if not self.machine.core.force_clock:
-            found = f"{of} = {hertz(clock)} by {divider}, its largest divider, {text}"
-            self.problems.append((key, f"{found}; --force-clock runs it as a what-if beyond the part"))
+            word = f"{of} = {hertz(clock)} by {divider}, its largest divider, {text}"
+            self.problems.append((key, f"{word}; --force-clock runs it as a what-if beyond the part"))
         return made, f"{rule}, its largest divider, beyond {limit} = {hertz(most)}"
 
     def _flash(self, region: Region) -> ClockMove | None:
@@ -243,7 +243,7 @@ class Following:
 def moved_currents(file: Machine, machine: Machine) -> Iterator[ClockMove]:
     """The currents of ``machine`` that follow another clock than in ``file`` (:mod:`mcusim.machine.currents`)."""
     for name in sorted(machine.power.followed):
-        before, after = (one.figures[f"power.{name}"] for one in (file, machine))
+        before, after = (machine.figures[f"power.{name}"] for machine in (file, machine))
         if before.text != after.text:
             rule = f"by {after.source.rpartition(' by ')[2]}"
             yield ClockMove(after.key, before.text, after.text, rule, after.basis, after.source)

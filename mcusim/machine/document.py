@@ -142,7 +142,7 @@ def merge(base: Branch, over: Branch, path: str = "") -> Branch:
         below = items.get(key)
         if path in _REMOVABLE and isinstance(node, Leaf) and node.value is False:
             if not isinstance(below, Branch):
-                known = ", ".join(name for name, one in base.items.items() if isinstance(one, Branch))
+                known = ", ".join(name for name, item in base.items.items() if isinstance(item, Branch))
                 raise problem(node, join(path, key), f"removes what is not there; below it are {known}")
             del items[key]
         elif isinstance(below, Branch) and isinstance(node, Branch):
@@ -207,7 +207,7 @@ def inherited(leaf: Leaf, board: str) -> Leaf:
 def _inherited(node: Node, board: str) -> Node:
     if isinstance(node, Leaf):
         return inherited(node, board)
-    return replace(node, items={key: _inherited(one, board) for key, one in node.items.items()})
+    return replace(node, items={key: _inherited(item, board) for key, item in node.items.items()})
 
 
 def _without_figures(base: Branch, over: Branch) -> Branch:

@@ -259,20 +259,20 @@ def clocks() -> Field:
     def parse(value: object) -> tuple[int, ...]:
         if not isinstance(value, list) or not value or len(value) > 16:
             raise RejectedError('must be a list of 1 to 16 clocks such as ["30 MHz", "60 MHz"]')
-        found = tuple(map(units.parse_clock, value))
-        if any(b <= a for a, b in pairwise(found)) or found[0] < 1:
+        result = tuple(map(units.parse_clock, value))
+        if any(b <= a for a, b in pairwise(result)) or result[0] < 1:
             raise RejectedError("clocks must rise")
-        return found
+        return result
 
     return Field(parse, Default(lambda _: (), ""), lambda typed: typed.strip().strip("[]").replace('"', "").split(","))
 
 
 def _dividers(value: object) -> tuple[int, ...]:
     ends = _RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
-    found = list(range(int(ends[1]), int(ends[2]) + 1)) if ends else value
-    if not isinstance(found, list) or not found or len(found) > MOST_DIVIDERS:
+    values = list(range(int(ends[1]), int(ends[2]) + 1)) if ends else value
+    if not isinstance(values, list) or not values or len(values) > MOST_DIVIDERS:
         raise RejectedError(f'must be a list such as [2, 3], or a range such as "1 to {MOST_DIVIDERS}"')
-    numbers = tuple(_integer(item, 1, 1 << 16) for item in found)
+    numbers = tuple(_integer(item, 1, 1 << 16) for item in values)
     if any(b <= a for a, b in pairwise(numbers)):
         raise RejectedError("dividers must rise")
     return numbers

@@ -113,11 +113,11 @@ def _followed(tree: Branch, path: str, texts: Mapping[str, str], file: Machine, 
     machine, reader = _read_tree(tree, path, texts, file)
     following = Following(file, machine, pinned)
     moved = following.moved()
-    for one in moved:
-        if _leaf(tree, one.key) is not None:
-            value = int(one.after) if one.after.isdigit() else one.after
-            leaf = Leaf(value, f"{tree.file} (follows the clock)", 0, one.basis, f"{one.source}: {one.rule}")
-            tree = with_leaf(tree, tuple(one.key.split(".")), leaf)
+    for move in moved:
+        if _leaf(tree, move.key) is not None:
+            value = int(move.after) if move.after.isdigit() else move.after
+            leaf = Leaf(value, f"{tree.file} (follows the clock)", 0, move.basis, f"{move.source}: {move.rule}")
+            tree = with_leaf(tree, tuple(move.key.split(".")), leaf)
     if moved:
         machine, reader = _read_tree(tree, path, texts, file)
     all_moved = (*moved, *moved_currents(file, machine))
@@ -135,8 +135,8 @@ def require_value(machine: Machine, key: str, value: object) -> None:
 
 def _checked(machine: Machine, reader: Reader, problems: Iterable[tuple[str, str]] = ()) -> Machine:
     """``machine``, when it breaks no rule; an unreachable clock is one after a core beyond its limit."""
-    found = list(broken(machine))
-    for key, rule in found or problems:
+    pairs = list(broken(machine))
+    for key, rule in pairs or problems:
         reader.broken(key, rule)
     reader.check()
     return machine

@@ -15,5 +15,5 @@ _PART = re.compile(rf"stm32({'|'.join(FAMILIES)})[0-9a-z]{{1,10}}", re.IGNORECAS
 
 def family_of_part(part: str) -> str | None:
     """``f4``, ``f7``, ``h7`` or ``l4`` for a part such as ``STM32F746NG``, None for one of another family."""
-    found = _PART.fullmatch(part)
-    return found[1].lower() if found else None
+    match = _PART.fullmatch(part)
+    return match[1].lower() if match else None

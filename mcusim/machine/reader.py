@@ -55,20 +55,20 @@ class Reader:
 
     def read(self, table: Table) -> Any:
         """The whole tree by the top-level ``table``. Raises MachineError with all that is missing or wrong."""
-        found = self._fields(self.root, "", table, {})
+        fields = self._fields(self.root, "", table, {})
         self.check()
-        return table.build("", found)
+        return table.build("", fields)
 
     def check(self) -> None:
         """Raise what was found wrong, if anything: one problem as it is, several with a line each."""
-        found = list(dict.fromkeys(self.problems))
-        if len(found) > 1:
-            more = [f"and {len(found) - MOST_PROBLEMS} more"] if len(found) > MOST_PROBLEMS else []
+        texts = list(dict.fromkeys(self.problems))
+        if len(texts) > 1:
+            more = [f"and {len(texts) - MOST_PROBLEMS} more"] if len(texts) > MOST_PROBLEMS else []
             raise MachineError.of_lines(
-                f"{self.root.file}: {len(found)} keys are missing or wrong", [*found[:MOST_PROBLEMS], *more]
+                f"{self.root.file}: {len(texts)} keys are missing or wrong", [*texts[:MOST_PROBLEMS], *more]
             )
-        if found:
-            raise MachineError(found[0])
+        if texts:
+            raise MachineError(texts[0])
 
     def _wrong(self, node: Node, path: str, rule: str) -> object:
         self.problems.append(str(problem(node, path, rule)))
@@ -101,10 +101,10 @@ class Reader:
             return self._wrong(node, path, "must be a table")
         if isinstance(spec, Each):
             named = {name: item for name, item in node.items.items() if self._key(spec, name, item, join(path, name))}
-            found = {
+            fields = {
                 name: self._item(node, name, join(path, name), spec.choose(item), scope) for name, item in named.items()
             }
-            return MISSING if len(named) < len(node.items) or MISSING in found.values() else found
+            return MISSING if len(named) < len(node.items) or MISSING in fields.values() else fields
         values = self._fields(node, path, spec, scope)
         return MISSING if any(value is MISSING for value in values.values()) else spec.build(key, values)
 

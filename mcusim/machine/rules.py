@@ -96,7 +96,7 @@ def _core_clock(machine: Machine) -> Broken:
             "core.clock",
             f"{text}, {'which core.regulator names' if core.regulator else 'the highest setting'}{_FORCE}",
         )
-    if core.regulator is not None and core.regulator not in (names := [one.name for one in machine.regulator]):
+    if core.regulator is not None and core.regulator not in (names := [setting.name for setting in machine.regulator]):
         known = f"settings are {', '.join(names)}" if names else "the machine has none"
         yield "core.regulator", f"is no setting of [regulator]: {known}"
     for low, high in pairwise(machine.regulator):

@@ -30,5 +30,5 @@ def stand_in(core: str) -> str:
 
 def core_of_part(text: str) -> str | None:
     """The core of the ST series that a board or part is named after: ``nucleo-u575zi``; None: no series known here."""
-    found = _PART.search(text[:80])
-    return None if found is None else _table()["series"].get(found[1].lower())
+    match = _PART.search(text[:80])
+    return None if match is None else _table()["series"].get(match[1].lower())

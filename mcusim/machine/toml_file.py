@@ -95,14 +95,14 @@ class _Scanner:
 
     def _numbered(self, key: tuple[str, ...]) -> tuple[str, ...]:
         """A header's key with the numbers of the arrays that it is in, and of its own."""
-        found: tuple[str, ...] = ()
+        numbered: tuple[str, ...] = ()
         for end, part in enumerate(key, 1):
-            found = (*found, part)
+            numbered = (*numbered, part)
             if self.array and end == len(key):
-                self.counts[found] = self.counts.get(found, 0) + 1
-            if found in self.counts:
-                found = (*found, str(self.counts[found] - 1))
-        return found
+                self.counts[numbered] = self.counts.get(numbered, 0) + 1
+            if numbered in self.counts:
+                numbered = (*numbered, str(self.counts[numbered] - 1))
+        return numbered
 
     def _in_key(self, mark: str) -> None:
         if mark == "[" and not self.open_:

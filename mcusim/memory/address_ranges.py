@@ -70,14 +70,14 @@ class Bytes:
         return (self.view - self.base, self.memory - self.base, *writers, *watched)
 
 
-def set_range(state: Any, q: int, one: Range, block: int, contents: Sequence[Bytes] = ()) -> None:
-    """Write ``one`` as the range record at ``q``; ``contents``: all bytes that the host has."""
+def set_range(state: Any, q: int, item: Range, block: int, contents: Sequence[Bytes] = ()) -> None:
+    """Write ``item`` as the range record at ``q``; ``contents``: all bytes that the host has."""
     kind = state[block + L.KIND]
     immediate = kind == L.SRAM and state[block + L.LATENCY_R] == state[block + L.LATENCY_W] == 0
-    uncached = one.attribute == 0 or state[L.DATA_AT] == 0
+    uncached = item.attribute == 0 or state[L.DATA_AT] == 0
     free = L.FREE if kind == L.TCM or (immediate and uncached) else 0
-    held = next((found.words() for found in contents if found.base <= one.low < found.end), (0,) * 8)
-    state[q : q + L.RANGE] = (one.low, one.high, block, one.attribute, one.flags | free, *held)
+    held = next((content.words() for content in contents if content.base <= item.low < content.end), (0,) * 8)
+    state[q : q + L.RANGE] = (item.low, item.high, block, item.attribute, item.flags | free, *held)
 
 
 def install(
@@ -87,15 +87,15 @@ def install(
 
     Raises UsageError when they overlap or there are more than ``MAX_RANGES``. What caches contain stays there.
     """
-    ordered = sorted(ranges, key=lambda one: one.low)
+    ordered = sorted(ranges, key=lambda entry: entry.low)
     if not 0 < len(ordered) <= L.MAX_RANGES:
         raise UsageError(f"{len(ordered)} address ranges: at least one and at most {L.MAX_RANGES} are supported")
     for below, above in pairwise(ordered):
         if above.low < below.high:
             raise UsageError(f"address ranges overlap at 0x{above.low:08X} ({below.region} and {above.region})")
     base = int(state[L.ROOM])
-    for k, one in enumerate(ordered):
-        set_range(state, base + k * L.RANGE, one, blocks[one.region, one.alias], contents)
+    for k, item in enumerate(ordered):
+        set_range(state, base + k * L.RANGE, item, blocks[item.region, item.alias], contents)
     state[L.RANGE_BASE], state[L.RANGES] = base, len(ordered)
     state[L.FOUND : L.FOUND + L.FOUNDS] = base
     state[L.CODE_LOW] = state[L.CODE_HIGH] = 0
@@ -105,7 +105,7 @@ def install(
 def machine_ranges(machine: Machine) -> list[Range]:
     """The ranges of a machine as its file sets them up (``attribute``), by address; a TCM is never cached, nor is an
     alias that is a port of its own."""
-    found = []
+    ranges = []
     for region in machine.memory.values():
         for base in (region.base, *region.aliases):
             alias = base != region.base
@@ -113,21 +113,21 @@ def machine_ranges(machine: Machine) -> list[Range]:
             attribute = 0 if fixed else L.ATTRIBUTES[region.attribute]
             access: Access = "rw" if region.writable else "ro"
             device = region.attribute == "device"
-            found.append(Range(base, base + region.size, region.name, alias, attribute, device=device, access=access))
-    return sorted(found, key=lambda one: one.low)
+            ranges.append(Range(base, base + region.size, region.name, alias, attribute, device=device, access=access))
+    return sorted(ranges, key=lambda item: item.low)
 
 
 def guarded(ranges: Sequence[Range], written: Sequence[tuple[int, int]]) -> list[Range]:
     """``ranges`` with every byte read-only except ``written``, pairs of first address and end, wherever they lie."""
-    found: list[Range] = []
-    for one in ranges:
-        inside = [(max(one.low, low), min(one.high, high)) for low, high in written]
-        cuts = sorted({one.low, one.high, *(c for low, high in inside if low < high for c in (low, high))})
+    result: list[Range] = []
+    for range_ in ranges:
+        inside = [(max(range_.low, low), min(range_.high, high)) for low, high in written]
+        cuts = sorted({range_.low, range_.high, *(c for low, high in inside if low < high for c in (low, high))})
         for low, high in pairwise(cuts):
-            open_ = one.access == "rw" and any(a <= low and high <= b for a, b in inside)
+            open_ = range_.access == "rw" and any(a <= low and high <= b for a, b in inside)
             access: Access = "rw" if open_ else "ro"
-            if found and found[-1].high == low and found[-1].access == access and found[-1].region == one.region:
-                found[-1] = replace(found[-1], high=high)
+            if result and result[-1].high == low and result[-1].access == access and result[-1].region == range_.region:
+                result[-1] = replace(result[-1], high=high)
             else:
-                found.append(replace(one, low=low, high=high, access=access))
-    return found
+                result.append(replace(range_, low=low, high=high, access=access))
+    return result

@@ -121,8 +121,8 @@ class Builder:
         for region, alias in ports:
             self._region(self.blocks[region.name, alias], region, alias, at)
             at += _accelerator_size(region, alias)
-        for k, one in enumerate(ranges):
-            set_range(s, range_base + k * L.RANGE, one, self.blocks[one.region, one.alias])
+        for k, range_ in enumerate(ranges):
+            set_range(s, range_base + k * L.RANGE, range_, self.blocks[range_.region, range_.alias])
         self._core(room)
 
     def _core(self, room: int) -> None:

@@ -117,14 +117,14 @@ class MemorySystem:
     def since(self, before: list[list[int]]) -> dict[str, Demand]:
         """The demand since :meth:`snapshot` by region name (regions not touched are left out)."""
         after = self.snapshot()
-        found: dict[str, list[int]] = {}
+        entries: dict[str, list[int]] = {}
         for name, ports in self._ports:
             for n in ports:
                 new, old = after[n], before[n]
                 if new != old:
                     asked = [new[k] - old[k] for k in _DEMAND]
-                    found[name] = [*map(add, found[name], asked)] if name in found else asked
-        return {name: Demand(*asked) for name, asked in found.items()}
+                    entries[name] = [*map(add, entries[name], asked)] if name in entries else asked
+        return {name: Demand(*asked) for name, asked in entries.items()}
 
     def counters(self) -> dict[str, int]:
         """Totals since the start, of caches, SDRAM rows and refreshes, and the flash accelerator."""

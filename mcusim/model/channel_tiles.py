@@ -31,10 +31,10 @@ def parse_counts(text: str) -> dict[int, int]:
     """``75:14,73:2`` as numbers by operator, in the operators' order. Raises UsageError."""
     counts: dict[int, int] = {}
     for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d{1,6})\s*:\s*(\d{1,6})\s*", part, re.ASCII)
-        if found is None:
+        match = re.fullmatch(r"\s*(\d{1,6})\s*:\s*(\d{1,6})\s*", part, re.ASCII)
+        if match is None:
             raise UsageError(f"{quoted(part[:80])} is no operator's number with another one, as 75:14")
-        operator, count = int(found[1]), int(found[2])
+        operator, count = int(match[1]), int(match[2])
         if operator in counts:
             raise UsageError(f"operator {operator} is named twice")
         if not 1 <= count <= MOST:

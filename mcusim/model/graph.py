@@ -126,14 +126,14 @@ class Graph(Displayed):
             return ()
         counts = Counter(op.type for op in self.folded)
         names = ", ".join(f"{count} {name}" for name, count in counts.items())
-        found = [
+        texts = [
             f"computed when read, since their inputs are constants: {names}; TensorFlow Lite Micro runs them at every"
             " inference, where it has kernels for them"
         ]
         if self.constant_outputs:
             listed = ", ".join(f"'{self.tensors[i].name[:80]}'" for i in self.constant_outputs[:8])
-            found.append(f"outputs of the file that are constants are left out: {listed}")
-        return tuple(found)
+            texts.append(f"outputs of the file that are constants are left out: {listed}")
+        return tuple(texts)
 
     @property
     def as_stored(self) -> Graph:

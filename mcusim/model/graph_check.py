@@ -88,7 +88,7 @@ def _too_early(graph: Graph, op: Operator, producer: int | None) -> str:
     if producer == op.index:
         return "before anything produces it: it is its own output"
     known, todo = {producer}, [producer]  # does the producer need this operator
-    writers = {i: one.index for one in graph.operators for i in one.outputs}
+    writers = {i: operator.index for operator in graph.operators for i in operator.outputs}
     while todo and op.index not in known:
         needs = {writers[i] for i in graph.operators[todo.pop()].inputs if i in writers} - known
         known |= needs
@@ -141,10 +141,11 @@ def _scales(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
     filters = inputs[1:2] if op.traits.per_channel and inputs[1].dtype == "int8" else []
     allowed = {t.index for t in (*filters, *(inputs[op.traits.bias_input :] if op.traits.parametric else ()))}
     for tensor in (*inputs, *outputs):
-        found = tensor.quantization
-        if found is not None and min(found.scales) < 0 and tensor.index not in allowed:
+        quantization = tensor.quantization
+        if quantization is not None and min(quantization.scales) < 0 and tensor.index not in allowed:
             raise ModelError(
-                f"'{tensor.name}' has the negative scale {min(found.scales):g}; only int8 filters of convolutions, and"
+                f"'{tensor.name}' has the negative scale {min(quantization.scales):g}; only int8 filters of"
+                " convolutions, and"
                 " biases, may have one: convert the model again"
             )
 
@@ -181,17 +182,19 @@ def _type(tensor: Tensor, allowed: tuple[str, ...], from_least: bool) -> None:
         )
     if tensor.dtype not in allowed:
         raise UnsupportedError(f"'{tensor.name}' is {tensor.dtype}; {_listed(allowed)} are supported")
-    found = tensor.quantization
+    quantization = tensor.quantization
     points = (0, LEAST) if from_least else (0,)
-    if tensor.dtype == "int16" and found is not None and not set(found.zero_points) <= set(points):
-        raise UnsupportedError(f"'{tensor.name}' is int16 with the zero point {found.zero_points[0]}; it has to be 0")
+    if tensor.dtype == "int16" and quantization is not None and not set(quantization.zero_points) <= set(points):
+        raise UnsupportedError(
+            f"'{tensor.name}' is int16 with the zero point {quantization.zero_points[0]}; it has to be 0"
+        )
 
 
 def _wide(op: Operator, inputs: list[Tensor], data: list[Tensor]) -> None:
     """Types of a convolution of int16 activations: filters of int8, biases of int32 or int64."""
-    found = ", ".join(t.dtype for t in data)
+    text = ", ".join(t.dtype for t in data)
     if {t.dtype for t in data[:-1]} != {"int16"} or data[-1].dtype != "int8":
-        raise ModelError(f"mixes the types {found}; int16 activations take filters of int8")
+        raise ModelError(f"mixes the types {text}; int16 activations take filters of int8")
     for bias in inputs[op.traits.bias_input :]:
         if bias.dtype not in BIASES[: 1 if op.traits.depthwise or op.traits.transposed else 2]:  # as TFLite's kernels
             raise UnsupportedError(f"bias '{bias.name}' is {bias.dtype}; int16 activations take biases of int64")

@@ -52,7 +52,7 @@ def _operator(graph: Graph, op: Operator) -> dict[str, Any]:
 
 
 def _tensor(tensor: Tensor) -> dict[str, Any]:
-    found = tensor.quantization
+    quantization = tensor.quantization
     return {
         "index": tensor.index,
         "name": tensor.name,
@@ -60,6 +60,10 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
         "dtype": tensor.dtype,
         "bytes": tensor.bytes,
         "constant": tensor.constant,
-        "quantization": found
-        and {"scales": list(found.scales), "zero_points": list(found.zero_points), "axis": found.axis},
+        "quantization": quantization
+        and {
+            "scales": list(quantization.scales),
+            "zero_points": list(quantization.zero_points),
+            "axis": quantization.axis,
+        },
     }

@@ -286,18 +286,18 @@ _NONE, _ELEMENTWISE = Traits(), Traits(elementwise=True)
 def may_have_tables(kind: str) -> bool:
     """Whether an operator of type ``kind`` may have a constant that is no data: a table of shapes, axes or paddings,
     which its kernel need not read. True for a type without an entry."""
-    found = OPERATORS.get(kind)
-    if found is None:
+    spec = OPERATORS.get(kind)
+    if spec is None:
         return True
-    plain = found.traits.parametric and found.traits.data_input == 0
-    return found.inputs[1] > 1 and not plain and not found.traits.constants_are_data
+    plain = spec.traits.parametric and spec.traits.data_input == 0
+    return spec.inputs[1] > 1 and not plain and not spec.traits.constants_are_data
 
 
 def traits_of(kind: str) -> Traits:
     """The traits of operator type ``kind``; none are set for a type without an entry that is not element-wise."""
-    found = OPERATORS.get(kind)
-    if found is not None:
-        return found.traits
+    spec = OPERATORS.get(kind)
+    if spec is not None:
+        return spec.traits
     return _ELEMENTWISE if kind in _ELEMENTWISE_WITHOUT_ENTRY else _NONE
 
 

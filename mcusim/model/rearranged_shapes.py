@@ -275,10 +275,10 @@ def _moved(graph: Graph, op: Operator) -> Sizes:
     None for a copy with more axes than a kernel has, which is refused where it is called.
     """
     try:
-        found = move(graph, op)
+        pair = move(graph, op)
     except UnsupportedError:
         return {}
-    return _copied(graph, op, found.shape[-1], each=found.step[-1] != 1)
+    return _copied(graph, op, pair.shape[-1], each=pair.step[-1] != 1)
 
 
 NESTS: dict[str, Callable[[Graph, Operator], Sizes]] = {

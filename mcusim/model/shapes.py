@@ -187,23 +187,23 @@ RULES: dict[str, Callable[[Inputs, Options], list[Shape]]] = {
 }  # fmt: skip
 
 
-def check_shapes(rule: str, inputs: Inputs, options: Options, found: list[Shape]) -> None:
+def check_shapes(rule: str, inputs: Inputs, options: Options, pairs: list[Shape]) -> None:
     """Raise ModelError unless the outputs have the shapes that ``rule`` gives; ``elements`` asks for equal counts only.
 
     A FULLY_CONNECTED may keep leading dimensions of 1 that the options do not ask for, as some converters write it. An
     output shape that is an input of the network has to be the one that the file has.
     """
     if rule == "elements":
-        if len(found) != 1 or prod(found[0]) != inputs[0].elements:
-            raise ModelError(f"cannot give {[list(s) for s in found]} from the shape {list(inputs[0].shape)}")
+        if len(pairs) != 1 or prod(pairs[0]) != inputs[0].elements:
+            raise ModelError(f"cannot give {[list(s) for s in pairs]} from the shape {list(inputs[0].shape)}")
         return
-    if rule == "transpose_conv" and not inputs[0].constant and len(found) == 1:
-        inputs = [_stated(inputs[0], found[0]), *inputs[1:]]
+    if rule == "transpose_conv" and not inputs[0].constant and len(pairs) == 1:
+        inputs = [_stated(inputs[0], pairs[0]), *inputs[1:]]
     expected = RULES[rule](inputs, options)
-    if rule == "fully_connected" and len(found) == 1 and found[0][-1:] == expected[0][-1:]:
-        expected = [found[0]] if prod(found[0]) == prod(expected[0]) else expected
-    if found != expected:
-        raise ModelError(f"output shape should be {_text(expected)}, the file has {_text(found)}")
+    if rule == "fully_connected" and len(pairs) == 1 and pairs[0][-1:] == expected[0][-1:]:
+        expected = [pairs[0]] if prod(pairs[0]) == prod(expected[0]) else expected
+    if pairs != expected:
+        raise ModelError(f"output shape should be {_text(expected)}, the file has {_text(pairs)}")
 
 
 def _stated(tensor: Tensor, shape: Shape) -> Tensor:

@@ -104,16 +104,16 @@ class NetworkJudge:
         if not len(genes):
             return []
         fitting = self._fitting(genes)
-        new = {one.genes: one.described for one in fitting if one.genes not in self.known}
+        new = {candidate.genes: candidate.described for candidate in fitting if candidate.genes not in self.known}
         scores = self.scorer([*new.values()]) if new else ()
         self.known.update(zip(new, scores, strict=True))
-        return [replace(one, score=self.known[one.genes]) for one in fitting]
+        return [replace(candidate, score=self.known[candidate.genes]) for candidate in fitting]
 
     def _fitting(self, genes: Array) -> list[Candidate]:
         """Without their scores."""
         rules, most = self.rules, self.settings.most_cycles
-        found = network_figures(self.space, genes, rules.runtime, rules.isa, rules.in_place)
-        fit, cycles = found.fitting(rules.ram, rules.flash), None
+        result = network_figures(self.space, genes, rules.runtime, rules.isa, rules.in_place)
+        fit, cycles = result.fitting(rules.ram, rules.flash), None
         if self.cycles is not None:
             cycles = self.cycles.cycles(genes)
             factor = self.cycles.high if self.settings.certain else 1.0
@@ -121,22 +121,24 @@ class NetworkJudge:
         return [
             Candidate(
                 NasNetwork.of(self.space, genes[i]), tuple(genes[i].tolist()), nan,
-                int(found.macs[i]), int(found.ram[i]), int(found.flash[i]), None if cycles is None else int(cycles[i]),
+                int(result.macs[i]), int(result.ram[i]), int(result.flash[i]),
+                None if cycles is None else int(cycles[i]),
             )
             for i in np.flatnonzero(fit)
         ]  # fmt: skip
 
     def fitting(self, count: int, dice: np.random.Generator) -> list[Candidate]:
         """``count`` random ones that fit. Raises Verdict where too few do."""
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         for _ in range(MOST_DRAWS):
-            found += self.candidates(drawn(max(count, 64), dice))[: count - len(found)]
-            if len(found) >= count:
-                return found
+            candidates += self.candidates(drawn(max(count, 64), dice))[: count - len(candidates)]
+            if len(candidates) >= count:
+                return candidates
         fast = "" if self.cycles is None else self.cycles.within(self.settings.most_cycles)
         fast += " at the interval's upper end" * self.settings.certain
         raise Verdict(
-            f"{self.space}: of {MOST_DRAWS * max(count, 64):,} random networks {len(found)} fit {self.rules.ram:,} B of"
+            f"{self.space}: of {MOST_DRAWS * max(count, 64):,} random networks {len(candidates)} fit"
+            f" {self.rules.ram:,} B of"
             f" RAM and {self.rules.flash:,} B of flash{fast}; take a smaller width or resolution, or a larger board"
         )
 
@@ -149,11 +151,11 @@ def evolved(judge: NetworkJudge) -> Iterator[list[Candidate]]:
     yield population
     for _ in range(settings.generations):
         parents = selected(population, settings.parents, settings.objectives)
-        genes = np.array([one.genes for one in parents], np.int64)
+        genes = np.array([parent.genes for parent in parents], np.int64)
         children = np.concatenate([_crossed(genes, settings.crossovers, dice), _mutated(genes, settings, dice)])
-        alive = {one.genes for one in population}
-        new = [one for one in judge.candidates(normalised(children)) if one.genes not in alive]
-        alike = {one.genes: one for one in [*population, *new]}
+        alive = {candidate.genes for candidate in population}
+        new = [candidate for candidate in judge.candidates(normalised(children)) if candidate.genes not in alive]
+        alike = {candidate.genes: candidate for candidate in [*population, *new]}
         population = selected([*alike.values()], settings.population, settings.objectives)
         yield population
 

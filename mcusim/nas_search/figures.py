@@ -58,13 +58,15 @@ def _code(runtime: str, in_place: bool, mask: int, isa: str) -> int:
 def network_figures(space: NasSpace, choices: Array, runtime: str, isa: str, in_place: bool = True) -> NetworkFigures:
     """Of ``choices``, rows of :func:`mcusim.nas_search.space.drawn`, for the kernels of ``runtime`` on a core;
     ``in_place``: where compiled code needs less so, as the runtime chooses it."""
-    found = _figures(space, choices, runtime, isa, in_place)
+    figures = _figures(space, choices, runtime, isa, in_place)
     array = find_runtime(runtime).array
     if not in_place or array is None or not array.own_kernels:
-        return found
+        return figures
     apart = _figures(space, choices, runtime, isa, False)
-    less = apart.ram < found.ram
-    return NetworkFigures(found.macs, np.where(less, apart.ram, found.ram), np.where(less, apart.flash, found.flash))
+    less = apart.ram < figures.ram
+    return NetworkFigures(
+        figures.macs, np.where(less, apart.ram, figures.ram), np.where(less, apart.flash, figures.flash)
+    )
 
 
 def _figures(space: NasSpace, choices: Array, runtime: str, isa: str, in_place: bool) -> NetworkFigures:
@@ -76,11 +78,11 @@ def _figures(space: NasSpace, choices: Array, runtime: str, isa: str, in_place: 
     blocks[P.BYTES] = extra["input"]
     array = rules.runtime.array is not None
     P.figures_of(rows.reshape(-1), ids, counts, blocks, out, len(choices), rows.shape[1], int(array))
-    found = out.reshape(-1, P.FIGURES)
-    ram = found[:, P.ARENA] + found[:, P.SHARED] + found[:, P.RUNTIME] + extra["filters"]
-    masks, places = np.unique(found[:, P.SYMBOLS], return_inverse=True)
+    values = out.reshape(-1, P.FIGURES)
+    ram = values[:, P.ARENA] + values[:, P.SHARED] + values[:, P.RUNTIME] + extra["filters"]
+    masks, places = np.unique(values[:, P.SYMBOLS], return_inverse=True)
     code = np.array([_code(runtime, in_place, int(mask), isa) for mask in masks], np.int64)[places]
-    return NetworkFigures(found[:, P.MACS], ram, found[:, P.STORED] + found[:, P.TABLES] + code + extra["tables"])
+    return NetworkFigures(values[:, P.MACS], ram, values[:, P.STORED] + values[:, P.TABLES] + code + extra["tables"])
 
 
 def network_parts(choices: Array) -> tuple[Array, Array]:

@@ -128,10 +128,10 @@ class FrontBoard:
         """Of its searches."""
         return [(self.rules.machine, self.rules.runtime, str(space)) for space in self.spaces]
 
-    def network(self, found: FrontNetwork) -> NasNetwork:
+    def network(self, network: FrontNetwork) -> NasNetwork:
         """The network itself."""
-        (space,) = (space for space in self.spaces if str(space) == found.space)
-        return NasNetwork.of(space, np.array(found.genes, np.int64))
+        (space,) = (space for space in self.spaces if str(space) == network.space)
+        return NasNetwork.of(space, np.array(network.genes, np.int64))
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ class BoardFront:
 
     def fastest(self, score: float) -> FrontNetwork | None:
         """The fastest network that has at least this score."""
-        able = [one for one in self.networks if one.score >= score]
-        return min(able, key=lambda one: one.latency_ms) if able else None
+        able = [network for network in self.networks if network.score >= score]
+        return min(able, key=lambda network: network.latency_ms) if able else None
 
 
 @dataclass(frozen=True)
@@ -212,13 +212,13 @@ def best_for(rules: NasRules, classes: int, work: OrderedWork) -> tuple[NasSpace
     """The best spaces for all, half and a quarter of the memories of ``rules``; none where too few networks fit."""
     spaces = all_spaces(classes=classes)
     names: dict[str, NasSpace] = {str(space): space for space in spaces}
-    found: dict[str, NasSpace] = {}
+    nas_spaces: dict[str, NasSpace] = {}
     for part in SHARES:
         own = replace(rules, ram=rules.ram // part, flash=rules.flash // part, networks=DRAWN)
         best = best_spaces(nas_stats(spaces, own, work=work), SHARE)[0]
         if best.share >= SHARE:
-            found[best.space] = names[best.space]
-    return tuple(found.values())
+            nas_spaces[best.space] = names[best.space]
+    return tuple(nas_spaces.values())
 
 
 def nas_fronts(
@@ -231,13 +231,13 @@ def nas_fronts(
     with RecordLog(log, FRONT_LOG, plan.head) as written:
         _require_own(plan, written.known, log)
         known = {record.key: record for record in written.known}
-        missing = [one for one in searches if _key(one) not in known]
+        missing = [search for search in searches if _key(search) not in known]
         before = len(searches) - len(missing)
-        jobs = [(one, plan.scorer_seconds) for one in missing]
+        jobs = [(search, plan.scorer_seconds) for search in missing]
         users = (scorer_file(plan.scorer) or Path()).suffix.lower() == ".py"  # code that may end its process
-        for done, found in enumerate(work.map(_searched, jobs, few=2, apart=users), before + 1):
-            known[found.key] = found
-            written.append(found)
+        for done, front in enumerate(work.map(_searched, jobs, few=2, apart=users), before + 1):
+            known[front.key] = front
+            written.append(front)
             if progress is not None:
                 progress(done, len(searches))
         fronts = [_front(on, [known[key] for key in on.keys]) for on in plan.boards]
@@ -249,7 +249,7 @@ def _of_shared_networks(
 ) -> list[BoardFront]:
     """``fronts`` of the networks of all of them."""
     every = {network.identity: network for front in fronts for network in front.networks}
-    found = list[BoardFront]()
+    board_fronts = list[BoardFront]()
     for front in fronts:
         rules, own = front.on.rules, {network.identity for network in front.networks}
         record = known.get((rules.machine, rules.runtime, SHARED))
@@ -261,8 +261,8 @@ def _of_shared_networks(
         running = {network.identity: network for network in (*front.networks, *record.networks)}
         shared = tuple(running[identity] for identity in every if identity in running)
         on = replace(front.on, spaces=tuple(plan.spaces.values()))
-        found.append(replace(front, on=on, networks=tuple(front_of(shared, BOTH)), shared=shared))
-    return found
+        board_fronts.append(replace(front, on=on, networks=tuple(front_of(shared, BOTH)), shared=shared))
+    return board_fronts
 
 
 def _replayed_elsewhere(
@@ -270,15 +270,20 @@ def _replayed_elsewhere(
 ) -> list[FrontNetwork]:
     """Those of ``networks`` that fit board ``on`` and run there, with what they need and take there."""
     rules, fitting = on.rules, list[FrontNetwork]()
-    for one in networks:
-        genes = np.array([one.genes], np.int64)
-        needs = network_figures(plan.spaces[one.space], genes, rules.runtime, rules.isa, rules.in_place)
+    for network in networks:
+        genes = np.array([network.genes], np.int64)
+        needs = network_figures(plan.spaces[network.space], genes, rules.runtime, rules.isa, rules.in_place)
         if needs.fitting(rules.ram, rules.flash)[0]:
-            fitting.append(one.model_copy(update={"ram": int(needs.ram[0]), "flash": int(needs.flash[0])}))
-    whole = [NasNetwork.of(plan.spaces[one.space], np.array(one.genes, np.int64)) for one in fitting]
+            fitting.append(network.model_copy(update={"ram": int(needs.ram[0]), "flash": int(needs.flash[0])}))
+    whole = [
+        NasNetwork.of(plan.spaces[front_network.space], np.array(front_network.genes, np.int64))
+        for front_network in fitting
+    ]
     replays = replay_all(on.board, whole, work)
-    timed = [one.model_copy(update={"replayed": own}) for one, own in zip(fitting, replays, strict=True)]
-    return [one for one in timed if one.replayed.latency_ms is not None]
+    timed = [
+        front_network.model_copy(update={"replayed": own}) for front_network, own in zip(fitting, replays, strict=True)
+    ]
+    return [front_network for front_network in timed if front_network.replayed.latency_ms is not None]
 
 
 def _require_own(plan: FrontPlan, records: Sequence[SpaceFront], log: Path | None) -> None:
@@ -313,28 +318,28 @@ def _searched(job: tuple[NasSearch, float]) -> SpaceFront:
     """A search of a space in this process."""
     search, seconds = job
     machine, runtime, space = _key(search)
-    found = search.run(scorer_of(search.scorer, seconds=seconds))
+    result = search.run(scorer_of(search.scorer, seconds=seconds))
     networks = [
         FrontNetwork(
-            space=space, genes=one.candidate.genes, score=one.candidate.score, macs=one.candidate.macs,
-            ram=one.candidate.ram, flash=one.candidate.flash, replayed=one.replayed,
+            space=space, genes=network.candidate.genes, score=network.candidate.score, macs=network.candidate.macs,
+            ram=network.candidate.ram, flash=network.candidate.flash, replayed=network.replayed,
         )
-        for one in found.networks
-        if one.replayed is not None
+        for network in result.networks
+        if network.replayed is not None
     ]  # fmt: skip
     return SpaceFront(
-        machine=machine, runtime=runtime, space=space, networks=networks, scored=found.scored, alive=found.alive,
-        reason=found.reason,
+        machine=machine, runtime=runtime, space=space, networks=networks, scored=result.scored, alive=result.alive,
+        reason=result.reason,
     )  # fmt: skip
 
 
-def _front(on: FrontBoard, found: Sequence[SpaceFront]) -> BoardFront:
-    ran = [network for one in found for network in one.networks if network.replayed.latency_ms is not None]
+def _front(on: FrontBoard, fronts: Sequence[SpaceFront]) -> BoardFront:
+    ran = [network for front in fronts for network in front.networks if network.replayed.latency_ms is not None]
     networks = front_of(ran, BOTH)
-    reasons = tuple(one.reason for one in found if one.reason)
-    if not found:
+    reasons = tuple(front.reason for front in fronts if front.reason)
+    if not fronts:
         reasons = (f"{on.name}: no search space has enough networks that fit",)
-    scored, alive = (sum(getattr(one, name) for one in found) for name in ("scored", "alive"))
+    scored, alive = (sum(getattr(front, name) for front in fronts) for name in ("scored", "alive"))
     return BoardFront(on, tuple(networks), scored, alive, len(ran), reasons)
 
 
@@ -343,9 +348,11 @@ def front_files(fronts: Sequence[BoardFront]) -> dict[str, bytes]:
     first."""
     files = dict[str, bytes]()
     for front in fronts:
-        for number, one in enumerate(front.networks, 1):
-            network = front.on.network(one)
+        for number, front_network in enumerate(front.networks, 1):
+            network = front.on.network(front_network)
             board = re.sub(r"[^\w.-]+", "-", f"{front.on.rules.machine}-{front.on.rules.runtime}")
-            place = f"{board}/{number:02}-{one.space}"
-            files |= {place + end: network_file(network, one.to_json(network), end) for end in (".json", ".tflite")}
+            place = f"{board}/{number:02}-{front_network.space}"
+            files |= {
+                place + end: network_file(network, front_network.to_json(network), end) for end in (".json", ".tflite")
+            }
     return files

@@ -79,13 +79,13 @@ class ReplayBoard:
 
     def replayed(self, network: NasNetwork) -> ReplayedNetwork:
         """A whole network."""
-        found = annotate(self.result(network_graph(network)))
-        if found.run is None or found.energy is None:
+        result = annotate(self.result(network_graph(network)))
+        if result.run is None or result.energy is None:
             return ReplayedNetwork()
-        low, high = (None, None) if found.interval is None else found.interval.latency_ms
+        low, high = (None, None) if result.interval is None else result.interval.latency_ms
         return ReplayedNetwork(
-            cycles=found.run.cycles, latency_ms=found.energy.latency_ms, low_ms=low, high_ms=high,
-            energy_mj=found.energy.energy_mj,
+            cycles=result.run.cycles, latency_ms=result.energy.latency_ms, low_ms=low, high_ms=high,
+            energy_mj=result.energy.energy_mj,
         )  # fmt: skip
 
     def milliseconds(self, cycles: int) -> float:
@@ -119,10 +119,10 @@ class PartCycles:
     def replayed(cls, space: NasSpace, board: ReplayBoard, work: OrderedWork, step: Step = None) -> PartCycles:
         """Each part replayed alone, then some networks whole. Raises UsageError for a board that cannot be replayed
         on."""
-        found = _stepped(work.map(_part_cycles, [(board, part) for part in space_parts(space)]), step)
-        if all(cycles == NEVER for cycles in found):
+        stepped = _stepped(work.map(_part_cycles, [(board, part) for part in space_parts(space)]), step)
+        if all(cycles == NEVER for cycles in stepped):
             raise UsageError(f"{space}: no part of its networks fits {board.machine.name}")
-        alone = cls(np.array(found, np.int64), clock=board.machine.core.clock)
+        alone = cls(np.array(stepped, np.int64), clock=board.machine.core.clock)
         choices = drawn(WHOLE, np.random.default_rng(0))
         wholes = replay_all(board, [NasNetwork.of(space, row) for row in choices], work, step)
         joints = network_parts(choices)[1] - 1
@@ -142,8 +142,8 @@ class PartCycles:
         ids, counts = network_parts(choices)
         ends = np.cumsum(counts)
         sums = np.concatenate([[0], np.cumsum(self.parts[ids])])
-        found: Array = sums[ends] - sums[ends - counts] + (counts - 1) * self.joint
-        return found
+        cycles: Array = sums[ends] - sums[ends - counts] + (counts - 1) * self.joint
+        return cycles
 
 
 def replay_all(
@@ -160,9 +160,9 @@ def _replayed(job: tuple[ReplayBoard, NasNetwork]) -> ReplayedNetwork:
 
 def _stepped(results: Iterable[R], step: Step) -> list[R]:
     """All of them; ``step`` is called with each."""
-    found = []
+    stepped = []
     for result in results:
-        found.append(result)
+        stepped.append(result)
         if step is not None:
             step(result)
-    return found
+    return stepped

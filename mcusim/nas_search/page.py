@@ -32,10 +32,10 @@ def stats_page(rules: NasRules, stats: Sequence[SpaceStats], share: float) -> st
     )
     rows = [
         [
-            plain(found.space), f"{found.share:.1%}",
-            *(f"{n / 1e6:,.1f}" if n is not None else "-" for n in (found.mean_flops, found.p80_flops)),
+            plain(statistics.space), f"{statistics.share:.1%}",
+            *(f"{n / 1e6:,.1f}" if n is not None else "-" for n in (statistics.mean_flops, statistics.p80_flops)),
         ]
-        for found in ranked
+        for statistics in ranked
     ]  # fmt: skip
     head = ["space", "fitting", "mean MFLOPs", "80th percentile"]
     return page(
@@ -48,13 +48,14 @@ def _distributions(ranked: Sequence[SpaceStats]) -> PlotFigure:
     """The share of networks that compute no more than so much, of those that fit."""
     traces = [
         {
-            "type": "scatter", "mode": "lines", "name": plain(found.space), "x": [n / 1e6 for n in found.quantiles],
+            "type": "scatter", "mode": "lines", "name": plain(statistics.space),
+            "x": [n / 1e6 for n in statistics.quantiles],
             "y": [n / (QUANTILES - 1) for n in range(QUANTILES)],
             "line": {"color": PART_COLOURS[number % len(PART_COLOURS)], "width": 2.5 if number == 0 else 1.4},
-            "hovertemplate": f"{plain(found.space)}: %{{y:.0%}} up to %{{x:.1f}} MFLOPs<extra></extra>",
+            "hovertemplate": f"{plain(statistics.space)}: %{{y:.0%}} up to %{{x:.1f}} MFLOPs<extra></extra>",
         }
-        for number, found in enumerate(ranked[:DRAWN])
-        if found.quantiles
+        for number, statistics in enumerate(ranked[:DRAWN])
+        if statistics.quantiles
     ]  # fmt: skip
     layout = {
         **_PLAIN, "showlegend": True, "xaxis": axis("MFLOPs"),
@@ -69,8 +70,8 @@ def _map(stats: Sequence[SpaceStats], share: float) -> PlotFigure:
     values, texts = list[list[float | None]](), list[list[str]]()
     for column, _ in enumerate(flashes):
         best = [_best_of(stats, row, column, share) for row, _ in enumerate(rams)]
-        values.append([None if one is None else one[1] / 1e6 for one in best])
-        texts.append(["" if one is None else plain(one[0]).replace("-", "<br>") for one in best])
+        values.append([None if pair is None else pair[1] / 1e6 for pair in best])
+        texts.append(["" if pair is None else plain(pair[0]).replace("-", "<br>") for pair in best])
     trace = {
         "type": "heatmap", "x": [f"{ram} KiB" for ram in rams], "y": [f"{flash} KiB" for flash in flashes],
         "z": values, "text": texts, "texttemplate": "%{text}", "textfont": {"size": 11, "color": "#1f2933"},
@@ -86,8 +87,8 @@ def _map(stats: Sequence[SpaceStats], share: float) -> PlotFigure:
 
 
 def _best_of(stats: Sequence[SpaceStats], row: int, column: int, share: float) -> tuple[str, float] | None:
-    found = [(one.cells[row][column], one.space) for one in stats]
-    able = [(mean, space) for (mean, fitting), space in found if fitting >= share and mean]
+    pairs = [(stat.cells[row][column], stat.space) for stat in stats]
+    able = [(mean, space) for (mean, fitting), space in pairs if fitting >= share and mean]
     if not able:
         return None
     mean, space = max(able, key=lambda pair: (pair[0], pair[1]))
@@ -115,7 +116,7 @@ def front_page(plan: FrontPlan, fronts: Sequence[BoardFront]) -> str:
                 f"<p>{len(shown)} of {len(front.networks)} networks, all of them in the plot and in the JSON; of"
                 f" {front.alive} in the fronts of its spaces {front.replayed} were replayed.</p>"
             )
-        parts += [table(_FRONT_HEAD, [[*map(plain, _front_row(one))] for one in shown])] if shown else []
+        parts += [table(_FRONT_HEAD, [[*map(plain, _front_row(network))] for network in shown])] if shown else []
     if plan.shared:
         parts += ["<h2>One set of networks on every board, ms</h2>", _shared(fronts)]
     return page("Networks by score and latency", parts)
@@ -123,19 +124,26 @@ def front_page(plan: FrontPlan, fronts: Sequence[BoardFront]) -> str:
 
 def _shared(fronts: Sequence[BoardFront]) -> str:
     rows = []
-    for one in spread(shared_networks(fronts), 2 * DRAWN):
-        times = ["-" if ms is None else f"{ms:,.1f}" for ms in latencies(one, fronts)]
-        rows.append([plain(one.space), score_text(one.score), f"{one.macs / 1e6:,.1f}", *times])
+    for network in spread(shared_networks(fronts), 2 * DRAWN):
+        times = ["-" if ms is None else f"{ms:,.1f}" for ms in latencies(network, fronts)]
+        rows.append([plain(network.space), score_text(network.score), f"{network.macs / 1e6:,.1f}", *times])
     return table(["space", "score", "MMACs", *(plain(front.on.name) for front in fronts)], rows)
 
 
 _FRONT_HEAD = ["space", "score", "latency, ms", "90 %", "energy, mJ", "MMACs", "RAM, B", "flash, B"]
 
 
-def _front_row(one: FrontNetwork) -> list[str]:
-    energy = "-" if one.replayed.energy_mj is None else f"{one.replayed.energy_mj:,.1f}"
-    needs = [f"{one.macs / 1e6:,.1f}", f"{one.ram:,}", f"{one.flash:,}"]
-    return [one.space, score_text(one.score), latency_text(one), one.replayed.range_text, energy, *needs]
+def _front_row(network: FrontNetwork) -> list[str]:
+    energy = "-" if network.replayed.energy_mj is None else f"{network.replayed.energy_mj:,.1f}"
+    needs = [f"{network.macs / 1e6:,.1f}", f"{network.ram:,}", f"{network.flash:,}"]
+    return [
+        network.space,
+        score_text(network.score),
+        latency_text(network),
+        network.replayed.range_text,
+        energy,
+        *needs,
+    ]
 
 
 def _fronts(plan: FrontPlan, fronts: Sequence[BoardFront]) -> PlotFigure:
@@ -156,8 +164,11 @@ def _fronts(plan: FrontPlan, fronts: Sequence[BoardFront]) -> PlotFigure:
 def _front_traces(front: BoardFront, colour: str) -> list[dict[str, Any]]:
     """The band of the intervals, and the line over it."""
     networks, name = front.networks, plain(front.on.name)
-    ends = [(one.replayed.low_ms or one.latency_ms, one.replayed.high_ms or one.latency_ms) for one in networks]
-    scores = [one.score for one in networks]
+    ends = [
+        (network.replayed.low_ms or network.latency_ms, network.replayed.high_ms or network.latency_ms)
+        for network in networks
+    ]
+    scores = [network.score for network in networks]
     band = {
         "type": "scatter", "mode": "lines", "x": [*(low for low, _ in ends), *(high for _, high in reversed(ends))],
         "y": [*scores, *reversed(scores)], "fill": "toself", "fillcolor": colour, "opacity": 0.16, "line": {"width": 0},
@@ -165,8 +176,8 @@ def _front_traces(front: BoardFront, colour: str) -> list[dict[str, Any]]:
     }  # fmt: skip
     line = {
         "type": "scatter", "mode": "lines+markers", "name": name, "legendgroup": name,
-        "x": [one.latency_ms for one in networks], "y": scores,
-        "text": [f"{plain(one.space)}, {one.macs / 1e6:.1f} MMACs, {one.ram:,} B" for one in networks],
+        "x": [network.latency_ms for network in networks], "y": scores,
+        "text": [f"{plain(network.space)}, {network.macs / 1e6:.1f} MMACs, {network.ram:,} B" for network in networks],
         "line": {"color": colour, "width": 2}, "marker": {"color": colour, "size": 5},
         "hovertemplate": "%{text}<br>%{x:.1f} ms, score %{y}<extra>" + name + "</extra>",
     }  # fmt: skip

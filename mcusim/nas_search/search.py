@@ -154,13 +154,15 @@ class _SearchRun:
         judge = NetworkJudge(search.space, search.rules, self.score, settings, known, cycles)
         best, population = list[float](), list[Candidate]()
         for population in self.generations(judge):
-            best.append(max(one.values(settings.objectives)[0] for one in population))
+            best.append(max(candidate.values(settings.objectives)[0] for candidate in population))
         several = len(settings.objectives) > 1
         alive = front_of(population, settings.objectives) if several else population
-        networks, slow = [FoundNetwork(one) for one in alive[: search.points]], 0
+        networks, slow = [FoundNetwork(candidate) for candidate in alive[: search.points]], 0
         if search.board is not None:
             first = spread(alive, search.points) if several else alive
-            networks, slow = self.replayed([*first, *(one for one in alive if one not in first)], search.board)
+            networks, slow = self.replayed(
+                [*first, *(candidate for candidate in alive if candidate not in first)], search.board
+            )
         if several:
             networks = front_of(networks, settings.objectives)
         return SearchResult(tuple(networks), tuple(best), len(known), len(alive), slow)
@@ -177,9 +179,9 @@ class _SearchRun:
         for line in self.log.known:
             if line.parts:
                 return PartCycles(np.array(line.parts, np.int64), line.joint, board.machine.core.clock, line.high)
-        found = PartCycles.replayed(self.search.space, board, self.work, self.step)
-        self.log.append(SearchRecord(parts=found.parts.tolist(), joint=found.joint, high=found.high))
-        return found
+        cycles = PartCycles.replayed(self.search.space, board, self.work, self.step)
+        self.log.append(SearchRecord(parts=cycles.parts.tolist(), joint=cycles.joint, high=cycles.high))
+        return cycles
 
     def generations(self, judge: NetworkJudge) -> Iterator[list[Candidate]]:
         """Populations; new scores are written down."""
@@ -201,14 +203,16 @@ class _SearchRun:
         most = inf if settings.most_cycles is None else board.milliseconds(settings.most_cycles)
         while done < len(candidates) and len(kept) < self.search.points:
             batch = candidates[done : done + self.search.points - len(kept)]
-            found = known[done : done + len(batch)]
-            if len(found) < len(batch):
-                new = replay_all(board, [one.network for one in batch[len(found) :]], self.work, self.step)
+            networks = known[done : done + len(batch)]
+            if len(networks) < len(batch):
+                new = replay_all(
+                    board, [candidate.network for candidate in batch[len(networks) :]], self.work, self.step
+                )
                 self.log.append(SearchRecord(replays=new))
-                found += new
+                networks += new
             kept += [
-                FoundNetwork(one, own)
-                for one, own in zip(batch, found, strict=True)
+                FoundNetwork(candidate, own)
+                for candidate, own in zip(batch, networks, strict=True)
                 if own.within(most, settings.certain)
             ]
             done += len(batch)

@@ -63,8 +63,8 @@ class SegmentRules:
     @classmethod
     def of(cls, runtime: str, in_place: bool = True) -> SegmentRules:
         """Raises UsageError for a runtime that is none."""
-        found = find_runtime(runtime)
-        return cls(found, load_set(found.kernels[1]), in_place)
+        result = find_runtime(runtime)
+        return cls(result, load_set(result.kernels[1]), in_place)
 
     @cached_property
     def costs(self) -> Costs:
@@ -76,14 +76,14 @@ class SegmentRules:
 
     def mask(self, graph: Graph) -> int:
         """A bit for each function that ``graph`` calls."""
-        found = 0
+        mask = 0
         for op in graph.operators:
             kernel = self.kernels.kernel(op.type, types(graph, op))
             called = kernel.called_for(geometry(graph, op)) if self.runtime.array is not None else kernel
-            found |= 1 << self.symbols.setdefault(called.symbol, len(self.symbols))
+            mask |= 1 << self.symbols.setdefault(called.symbol, len(self.symbols))
         if len(self.symbols) > 62:
             raise UsageError(f"runtime {self.runtime.name} has over 62 functions for these networks")
-        return found
+        return mask
 
     def code_bytes(self, mask: int, isa: str) -> int:
         """Of the functions in a mask, and of the runtime itself."""
@@ -108,7 +108,7 @@ class SegmentRules:
 
     def _blocks(self, graph: Graph) -> list[tuple[str, tuple[int, ...]]]:
         """Lives of the tensors: two phases each (first, last, bytes), the second of 0 bytes where there is one."""
-        rules, found = self.runtime.array, list[tuple[str, tuple[int, ...]]]()
+        rules, blocks = self.runtime.array, list[tuple[str, tuple[int, ...]]]()
         lives: list[tuple[tuple[int, ...], int]] = []
         if rules is None:
             lives = [((life.first, life.last, life.bytes, 0, 0, 0), life.tensor) for life in lifetimes(graph)]
@@ -119,8 +119,8 @@ class SegmentRules:
                 lives.append(((*phases, *(0,) * (L.BLOCK - len(phases))), block.phases[0].tensor))
         for figures, tensor in lives:
             name = "input" if tensor == graph.inputs[0] else "output" if tensor == graph.outputs[0] else "inner"
-            found.append((name, figures))
-        return found
+            blocks.append((name, figures))
+        return blocks
 
     def _bytes(self, graph: Graph, stored: Graph, row: Array) -> None:
         """Multiply-accumulates, what lies in flash and beside the activations; ``stored`` is the graph of the file."""

@@ -31,7 +31,7 @@ V = TypeVar("V", bound=Valued)
 def selected(candidates: Sequence[V], count: int, objectives: Sequence[str]) -> list[V]:
     """The best ``count``, the best first; of several objectives those of the first fronts, and of the last one that
     has room those furthest from others. Raises UsageError without the package for several."""
-    ordered = sorted(candidates, key=lambda one: (-one.values(objectives)[0], one.genes))
+    ordered = sorted(candidates, key=lambda item: (-item.values(objectives)[0], item.genes))
     if len(objectives) == 1:
         return ordered[:count]
     tools, points = _points(ordered, objectives)
@@ -40,7 +40,7 @@ def selected(candidates: Sequence[V], count: int, objectives: Sequence[str]) -> 
 
 def front_of(candidates: Sequence[V], objectives: Sequence[str]) -> list[V]:
     """Those that no other one is better than by all objectives, the best by the first one first."""
-    ordered = sorted(candidates, key=lambda one: (-one.values(objectives)[0], one.genes))
+    ordered = sorted(candidates, key=lambda item: (-item.values(objectives)[0], item.genes))
     if len(objectives) == 1:
         return ordered[:1]
     tools, points = _points(ordered, objectives)
@@ -63,5 +63,5 @@ def _points(candidates: Sequence[V], objectives: Sequence[str]) -> tuple[Any, li
     except ImportError:
         raise UsageError('several objectives need the package "deap": pip install "mcusim[nas]"') from None
     fitness = type("MoreIsBetter", (base.Fitness,), {"weights": (1.0,) * len(objectives)})
-    values = [one.values(objectives) for one in candidates]
+    values = [candidate.values(objectives) for candidate in candidates]
     return tools, [SimpleNamespace(place=place, fitness=fitness(own)) for place, own in enumerate(values)]

@@ -85,8 +85,8 @@ class NasNetwork:
         stages = []
         for stage, depth in enumerate(depths):
             first = stage * max(DEPTHS)
-            found = [(KERNELS[k], EXPANSIONS[e]) for k, e in pairs[first : first + depth].tolist()]
-            stages.append(tuple(found))
+            entries = [(KERNELS[k], EXPANSIONS[e]) for k, e in pairs[first : first + depth].tolist()]
+            stages.append(tuple(entries))
         return cls(space, tuple(stages))
 
     def to_json(self) -> dict[str, Any]:

@@ -106,13 +106,13 @@ def space_stats(space: NasSpace, rules: NasRules) -> SpaceStats:
     """Draw networks of a space and see which fit; the same for any number of processes."""
     began = perf_counter()
     dice = np.random.default_rng([rules.seed, space.resolution, space.width.numerator, space.width.denominator])
-    found = network_figures(space, drawn(rules.networks, dice), rules.runtime, rules.isa, rules.in_place)
-    kept = np.sort(found.macs[found.fitting(rules.ram, rules.flash)])
+    result = network_figures(space, drawn(rules.networks, dice), rules.runtime, rules.isa, rules.in_place)
+    kept = np.sort(result.macs[result.fitting(rules.ram, rules.flash)])
     cells = []
     for ram in GRID[0]:
         line = []
         for flash in GRID[1]:
-            inside = found.macs[found.fitting(ram * KIB, flash * KIB)]
+            inside = result.macs[result.fitting(ram * KIB, flash * KIB)]
             line.append((float(inside.mean()) if len(inside) else 0.0, len(inside) / rules.networks))
         cells.append(line)
     return SpaceStats(
@@ -126,7 +126,15 @@ def space_stats(space: NasSpace, rules: NasRules) -> SpaceStats:
 
 def best_spaces(stats: Sequence[SpaceStats], share: float) -> list[SpaceStats]:
     """The best first: by the mean of what fits, those of which less than ``share`` fits behind all others."""
-    return sorted(stats, key=lambda one: (one.share < share, -(one.mean_flops or 0.0), one.width, one.resolution))
+    return sorted(
+        stats,
+        key=lambda statistics: (
+            statistics.share < share,
+            -(statistics.mean_flops or 0.0),
+            statistics.width,
+            statistics.resolution,
+        ),
+    )
 
 
 def nas_stats(
@@ -143,12 +151,14 @@ def nas_stats(
     head = {**rules.head, "classes": sorted({space.classes for space in spaces})}
     work = OrderedWork(1, None, "the statistics") if work is None else work
     with RecordLog(log, STATS_LOG, head) as written:
-        known = {found.space: found for found in written.known}
+        known = {space_stats.space: space_stats for space_stats in written.known}
         missing = [space for space in spaces if str(space) not in known]
         known_before = len(spaces) - len(missing)
-        for done, found in enumerate(work.map(_space_stats, [(space, rules) for space in missing]), known_before + 1):
-            known[found.space] = found
-            written.append(found)
+        for done, statistics in enumerate(
+            work.map(_space_stats, [(space, rules) for space in missing]), known_before + 1
+        ):
+            known[statistics.space] = statistics
+            written.append(statistics)
             if progress is not None:
                 progress(done, len(spaces))
     return [known[str(space)] for space in spaces]

@@ -40,10 +40,10 @@ def stats_text(rules: NasRules, stats: Sequence[SpaceStats], share: float) -> st
         f" those that fit, where at least {share:.0%} of them do"
     )
     rows = [["", "space", "fitting", "mean MFLOPs", "80 %", ""]]
-    for number, found in enumerate(ranked[:LISTED], 1):
-        few = "few fit" if found.share < share else ""
-        figures = [f"{n / 1e6:.1f}" if n is not None else "-" for n in (found.mean_flops, found.p80_flops)]
-        rows.append([str(number), found.space, f"{found.share:.1%}", *figures, few])
+    for number, statistics in enumerate(ranked[:LISTED], 1):
+        few = "few fit" if statistics.share < share else ""
+        figures = [f"{n / 1e6:.1f}" if n is not None else "-" for n in (statistics.mean_flops, statistics.p80_flops)]
+        rows.append([str(number), statistics.space, f"{statistics.share:.1%}", *figures, few])
     lines += ["", *columns(rows, left=2)]
     more = len(ranked) - LISTED
     return "\n".join([*lines, *([f"  and {more} more, in --json"] if more > 0 else [])])
@@ -56,34 +56,34 @@ def stats_json(rules: NasRules, stats: Sequence[SpaceStats], share: float) -> di
     return {
         "machine": rules.machine, "runtime": rules.runtime, "ram": rules.ram, "flash": rules.flash,
         "networks": rules.networks, "seed": rules.seed, "in_place": rules.in_place, "min_fitting": share, "best": best,
-        "spaces": [found.to_json() for found in ranked],
+        "spaces": [statistics.to_json() for statistics in ranked],
     }  # fmt: skip
 
 
-def search_text(search: NasSearch, found: SearchResult, listed: int = 5) -> str:
+def search_text(search: NasSearch, result: SearchResult, listed: int = 5) -> str:
     """The best networks, or those of a front, at most 80 columns wide."""
     rules, settings = search.rules, search.settings
     lines = wrapped(
         f"{search.space} on {rules.machine}, runtime {rules.runtime}, scorer {search.scorer[:40]}, seed {rules.seed}"
     )
-    if not found.networks:
-        return "\n".join([*lines, *wrapped(found.reason)])
-    name, best = settings.objectives[0], _best(search, found)
+    if not result.networks:
+        return "\n".join([*lines, *wrapped(result.reason)])
+    name, best = settings.objectives[0], _best(search, result)
     unit = " ms" if name == "latency" else ""
     lines += wrapped(
-        f"{found.scored:,} networks that fit were scored; best {name} of the first generation {score_text(best[0])}"
+        f"{result.scored:,} networks that fit were scored; best {name} of the first generation {score_text(best[0])}"
         f"{unit}, of the last {score_text(best[-1])}{unit}"
     )
-    if found.too_slow:
+    if result.too_slow:
         certain = " at the interval's upper end" * settings.certain
         lines += wrapped(
-            f"{found.too_slow} of the best were too slow{certain} when they were replayed whole, and are left out"
+            f"{result.too_slow} of the best were too slow{certain} when they were replayed whole, and are left out"
         )
-    shown = found.networks[:listed]
+    shown = result.networks[:listed]
     if len(settings.objectives) > 1:
-        shown = found.networks
+        shown = result.networks
         lines += wrapped(
-            f"front by {', '.join(settings.objectives)}, {len(shown)} of {found.alive} (--points): none is better by"
+            f"front by {', '.join(settings.objectives)}, {len(shown)} of {result.alive} (--points): none is better by"
             " all"
         )
     timed = search.board is not None
@@ -92,22 +92,23 @@ def search_text(search: NasSearch, found: SearchResult, listed: int = 5) -> str:
     return "\n".join([*lines, "", *columns(rows, left=1)])
 
 
-def _best(search: NasSearch, found: SearchResult) -> list[float]:
+def _best(search: NasSearch, result: SearchResult) -> list[float]:
     """The best by the first objective after each generation, latency in milliseconds."""
     name = search.settings.objectives[0]
-    values = [OBJECTIVES[name] * value for value in found.best]
+    values = [OBJECTIVES[name] * value for value in result.best]
     if name == "latency" and search.board is not None:
         return [search.board.milliseconds(int(value)) for value in values]
     return values
 
 
-def _network_row(number: int, found: FoundNetwork) -> list[str]:
-    one, timed = found.candidate, list[str]()
-    if found.replayed is not None:
-        timed = [f"{found.replayed.latency_ms:,.1f}", found.replayed.range_text]
-    depths = "+".join(str(len(stage)) for stage in one.network.stages)
+def _network_row(number: int, network: FoundNetwork) -> list[str]:
+    candidate, timed = network.candidate, list[str]()
+    if network.replayed is not None:
+        timed = [f"{network.replayed.latency_ms:,.1f}", network.replayed.range_text]
+    depths = "+".join(str(len(stage)) for stage in candidate.network.stages)
     return [
-        str(number), score_text(one.score), f"{one.macs / 1e6:.1f}", f"{one.ram:,}", f"{one.flash:,}", *timed, depths,
+        str(number), score_text(candidate.score), f"{candidate.macs / 1e6:.1f}", f"{candidate.ram:,}",
+        f"{candidate.flash:,}", *timed, depths,
     ]  # fmt: skip
 
 
@@ -116,7 +117,7 @@ def score_text(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:,.5g}"
 
 
-def search_json(search: NasSearch, found: SearchResult) -> dict[str, Any]:
+def search_json(search: NasSearch, result: SearchResult) -> dict[str, Any]:
     """The networks, and the best by the first objective after each generation (latency in milliseconds)."""
     rules, settings, board = search.rules, search.settings, search.board
     most = settings.most_cycles
@@ -126,8 +127,8 @@ def search_json(search: NasSearch, found: SearchResult) -> dict[str, Any]:
         "scorer": search.scorer, "objectives": [*settings.objectives], "generations": settings.generations,
         "max_latency_ms": None if board is None or most is None else board.milliseconds(most),
         "certain": settings.certain,
-        "scored": found.scored, "best": _best(search, found), "alive": found.alive, "too_slow": found.too_slow,
-        "reason": found.reason or None, "networks": [one.to_json() for one in found.networks],
+        "scored": result.scored, "best": _best(search, result), "alive": result.alive, "too_slow": result.too_slow,
+        "reason": result.reason or None, "networks": [network.to_json() for network in result.networks],
     }  # fmt: skip
 
 
@@ -142,9 +143,17 @@ def fronts_text(plan: FrontPlan, fronts: Sequence[BoardFront]) -> str:
         spaces = ", ".join(str(space) for space in front.on.spaces)
         lines += ["", *wrapped(f"{front.on.name}: {spaces or 'no space'}")]
         rows = [["", "score", "latency", "90 %", "MMACs", "RAM, B", "flash, B", "space"]]
-        for number, one in enumerate(spread(front.networks, FRONT_LISTED), 1):
-            needs = [f"{one.macs / 1e6:.1f}", f"{one.ram:,}", f"{one.flash:,}", one.space]
-            rows.append([str(number), score_text(one.score), f"{one.latency_ms:,.1f}", one.replayed.range_text, *needs])
+        for number, network in enumerate(spread(front.networks, FRONT_LISTED), 1):
+            needs = [f"{network.macs / 1e6:.1f}", f"{network.ram:,}", f"{network.flash:,}", network.space]
+            rows.append(
+                [
+                    str(number),
+                    score_text(network.score),
+                    f"{network.latency_ms:,.1f}",
+                    network.replayed.range_text,
+                    *needs,
+                ]
+            )
         lines += columns(rows, left=1) if front.networks else []
         if front.replayed < front.alive:
             lines += wrapped(
@@ -175,7 +184,7 @@ def shared_networks(fronts: Sequence[BoardFront]) -> list[FrontNetwork]:
 
 def latencies(network: FrontNetwork, fronts: Sequence[BoardFront]) -> list[float | None]:
     """Of a shared network on each board, in milliseconds; None where it does not run."""
-    own = [{one.identity: one.latency_ms for one in front.shared} for front in fronts]
+    own = [{network.identity: network.latency_ms for network in front.shared} for front in fronts]
     return [times.get(network.identity) for times in own]
 
 
@@ -183,31 +192,31 @@ def _shared(fronts: Sequence[BoardFront]) -> list[str]:
     """Some of the shared networks, and what they take on each board."""
     legend = [f"  {letter}: {front.on.name}" for letter, front in zip(ascii_uppercase, fronts, strict=False)]
     rows = [["", "score", "MMACs", "space", *ascii_uppercase[: len(fronts)]]]
-    for number, one in enumerate(spread(shared_networks(fronts), 2 * FRONT_LISTED), 1):
-        times = ["-" if ms is None else f"{ms:,.1f}" for ms in latencies(one, fronts)]
-        rows.append([str(number), score_text(one.score), f"{one.macs / 1e6:.1f}", one.space, *times])
+    for number, network in enumerate(spread(shared_networks(fronts), 2 * FRONT_LISTED), 1):
+        times = ["-" if ms is None else f"{ms:,.1f}" for ms in latencies(network, fronts)]
+        rows.append([str(number), score_text(network.score), f"{network.macs / 1e6:.1f}", network.space, *times])
     return [*columns(rows, left=1), *legend]
 
 
 def score_levels(fronts: Sequence[BoardFront], count: int = 4) -> list[float]:
     """From the lowest score of all fronts to the highest, each the same factor more where they are above 0."""
-    scores = [one.score for front in fronts for one in front.networks]
+    scores = [network.score for front in fronts for network in front.networks]
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     levels = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
     return [low, *map(float, levels[1:-1]), high] if high > low else [low]
 
 
-def latency_text(found: FrontNetwork | None) -> str:
+def latency_text(network: FrontNetwork | None) -> str:
     """In milliseconds."""
-    return "-" if found is None else f"{found.latency_ms:,.1f}"
+    return "-" if network is None else f"{network.latency_ms:,.1f}"
 
 
 def fronts_json(plan: FrontPlan, fronts: Sequence[BoardFront]) -> dict[str, Any]:
     """All fronts, with the blocks of their networks."""
     shared = [
-        {"space": one.space, "genes": [*one.genes], "score": one.score, "macs": one.macs,
-         "latency_ms": latencies(one, fronts)}
-        for one in shared_networks(fronts)
+        {"space": network.space, "genes": [*network.genes], "score": network.score, "macs": network.macs,
+         "latency_ms": latencies(network, fronts)}
+        for network in shared_networks(fronts)
     ]  # fmt: skip
     return {
         "scorer": plan.scorer,
@@ -218,7 +227,7 @@ def fronts_json(plan: FrontPlan, fronts: Sequence[BoardFront]) -> dict[str, Any]
                 "machine": front.on.rules.machine, "runtime": front.on.rules.runtime, "ram": front.on.rules.ram,
                 "flash": front.on.rules.flash, "spaces": [str(space) for space in front.on.spaces],
                 "scored": front.scored, "alive": front.alive, "replayed": front.replayed, "reasons": [*front.reasons],
-                "networks": [one.to_json(front.on.network(one)) for one in front.networks],
+                "networks": [network.to_json(front.on.network(network)) for network in front.networks],
             }
             for front in fronts
         ],

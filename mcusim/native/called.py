@@ -17,12 +17,16 @@ __all__ = ["called"]
 def called(function: Any, kind: type) -> Iterator[Any]:
     """The objects of type ``kind`` that the Python ``function`` names, in its module or in modules that it names."""
     known = function.__globals__
-    code = (one for one in dis.get_instructions(function) if one.opname != "EXTENDED_ARG")
-    for one, following in pairwise([*code, None]):
-        if one is None or one.opname != "LOAD_GLOBAL":
+    code = (
+        get_instruction
+        for get_instruction in dis.get_instructions(function)
+        if get_instruction.opname != "EXTENDED_ARG"
+    )
+    for item, following in pairwise([*code, None]):
+        if item is None or item.opname != "LOAD_GLOBAL":
             continue
-        found = known.get(one.argval)
-        if isinstance(found, ModuleType) and following is not None:
-            found = getattr(found, str(following.argval), None)
-        if isinstance(found, kind):
-            yield found
+        module_type = known.get(item.argval)
+        if isinstance(module_type, ModuleType) and following is not None:
+            module_type = getattr(module_type, str(following.argval), None)
+        if isinstance(module_type, kind):
+            yield module_type

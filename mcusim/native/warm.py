@@ -38,20 +38,20 @@ def _load() -> None:
 def entries() -> list[Native | Callback]:
     """The native functions that are called from outside, of the whole package; what others share comes first."""
     _load()
-    inner = {id(other) for one in COMPILED for other in called(one.py_func, Native) if other is not one}
-    wanted = [one for one in COMPILED if isinstance(one, Shared) or id(one) not in inner or _name(one) in ALSO]
-    return sorted(wanted, key=lambda one: not isinstance(one, Shared))
+    inner = {id(other) for item in COMPILED for other in called(item.py_func, Native) if other is not item}
+    wanted = [item for item in COMPILED if isinstance(item, Shared) or id(item) not in inner or _name(item) in ALSO]
+    return sorted(wanted, key=lambda item: not isinstance(item, Shared))
 
 
-def _name(one: Native | Callback) -> str:
-    return f"{one.py_func.__module__}.{one.py_func.__qualname__}"
+def _name(item: Native | Callback) -> str:
+    return f"{item.py_func.__module__}.{item.py_func.__qualname__}"
 
 
 def warm(step: Callable[[int, int], object] = lambda done, count: None, jobs: int = 1) -> int:
     """Compile what is not on disk yet, in ``jobs`` processes; ``step`` gets how many functions are ready, and of how
     many. Returns that. What is shared is ready before the functions with it are begun."""
     wanted = entries()
-    split = sum(isinstance(one, Shared) for one in wanted)
+    split = sum(isinstance(item, Shared) for item in wanted)
     step(0, len(wanted))
     with ExitStack() as stack:
         run: Any = stack.enter_context(pool(jobs, "compiling", _load)).map if jobs > 1 else map
@@ -66,4 +66,4 @@ def warm(step: Callable[[int, int], object] = lambda done, count: None, jobs: in
 
 
 def _prepare(name: str) -> None:
-    next(one for one in COMPILED if _name(one) == name).prepare()
+    next(item for item in COMPILED if _name(item) == name).prepare()

@@ -61,8 +61,8 @@ def arena_of(
     """
     blocks = [ArenaBlock(life.bytes, life.first, life.last) for life in lives]
     stored = stored_offsets(graph, [life.tensor for life in lives], allocator, any(life.shared for life in lives))
-    found = allocate([*blocks, *scratch_blocks(scratch)], allocator, ALIGN, min(seconds, PLACING), stored)
-    return Arena(found.offsets, found.bytes)
+    placed = allocate([*blocks, *scratch_blocks(scratch)], allocator, ALIGN, min(seconds, PLACING), stored)
+    return Arena(placed.offsets, placed.bytes)
 
 
 def arena_head(graph: Graph, offsets: Sequence[int] | None = None, runtime: Runtime | None = None) -> int:
@@ -77,7 +77,9 @@ def arena_head(graph: Graph, offsets: Sequence[int] | None = None, runtime: Runt
     asked = (runtime or find_runtime()).requests(graph)
     given = {} if offsets is None else {i: offsets[r.tensor] for i, r in enumerate(asked) if r.tensor is not None}
     fixed = {i: offset for i, offset in given.items() if offset != -1}
-    return greedy_by_size([ArenaBlock(one.bytes, one.first, one.last) for one in asked], ALIGN, fixed).bytes
+    return greedy_by_size(
+        [ArenaBlock(request.bytes, request.first, request.last) for request in asked], ALIGN, fixed
+    ).bytes
 
 
 def scratch_blocks(scratch: Sequence[int]) -> list[ArenaBlock]:

@@ -99,7 +99,7 @@ def best_patches(
     """Those of all splits and 4, 9 or 16 patches that need the least memory, of equal ones fewer operations; None where
     none need less than no patches. ``graph``: as ``runtime`` executes it; ``most_macs``: times its operations."""
     assert runtime.cut is not None  # others have no patches
-    whole, found = planned_array(graph, runtime, over_input).total, None
+    whole, result = planned_array(graph, runtime, over_input).total, None
     best = (whole, graph_macs(graph))
     limit = most_macs * best[1]
     for split, stage in legal_splits(graph).items():
@@ -113,8 +113,8 @@ def best_patches(
                 continue
             needed = (planned_array(tried, runtime, over_input).total, macs)
             if needed[0] < whole and needed < best:
-                best, found = needed, patches
-    return found
+                best, result = needed, patches
+    return result
 
 
 def _bound(graph: Graph) -> int:

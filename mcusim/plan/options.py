@@ -123,24 +123,24 @@ def names(
     """Some of ``known`` names, by default all: a list, or a text with commas; ``none`` for none of them."""
 
     def parse(given: object) -> frozenset[str]:
-        found = given.split(",") if isinstance(given, str) else given
-        if not isinstance(found, Iterable) or isinstance(found, bytes | Mapping):
+        value = given.split(",") if isinstance(given, str) else given
+        if not isinstance(value, Iterable) or isinstance(value, bytes | Mapping):
             raise UsageError(f"{name} = {repr(given)[:80]}: must be some of {', '.join(known)}, or several")
-        several = list(found)
-        if not all(isinstance(one, str) for one in several):
+        several = list(value)
+        if not all(isinstance(item, str) for item in several):
             raise UsageError(f"{name} = {repr(given)[:80]}: must be texts, some of {', '.join(known)}")
-        chosen = [one.strip() for one in several if one.strip()]
+        chosen = [item.strip() for item in several if item.strip()]
         if isinstance(given, str) and not chosen:
             raise UsageError(f"--{name.replace('_', '-')} has no names in it: {quoted(given[:80])}")
         if chosen == [NONE]:
             return frozenset()
-        unknown = [one for one in chosen if one not in known]
+        unknown = [item for item in chosen if item not in known]
         if unknown:
             raise UsageError(f"unknown {name} {quoted(unknown[0][:80])}; there are {', '.join(known)}")
         return frozenset(chosen)
 
     def text(value: frozenset[str]) -> str:
-        return ",".join(one for one in known if one in value) or NONE
+        return ",".join(text for text in known if text in value) or NONE
 
     return Option(
         name, frozenset(known if default is None else default), metavar, help, parse, text, text, several=True
@@ -156,10 +156,10 @@ def size(name: str, *, metavar: str = "SIZE", help: str) -> Option[int | None]:
         wanted = 'a size ("256 KiB"), whole bytes or "none"'
         if isinstance(given, bool) or not isinstance(given, str | Integral):
             raise UsageError(f"{name} = {repr(given)[:80]}: must be {wanted}, not {type(given).__name__}")
-        found = parse_size(given) if isinstance(given, str) else int(given)
-        if found < 1:
-            raise UsageError(f"{name} = {found} B is not a size; give at least 1 B")
-        return found
+        result = parse_size(given) if isinstance(given, str) else int(given)
+        if result < 1:
+            raise UsageError(f"{name} = {result} B is not a size; give at least 1 B")
+        return result
 
     return Option(name, None, metavar, help, parse, lambda value: value, lambda value: f"{value} B")
 
@@ -214,8 +214,8 @@ def percent(name: str, most: int, *, metavar: str = "PERCENT", help: str) -> Opt
     def parse(given: object) -> int | None:
         if given == NONE:
             return None
-        found = re.fullmatch(r"\+?([0-9]{1,6}) ?%?", given.strip(), re.ASCII) if isinstance(given, str) else None
-        number = int(found[1]) if found else given
+        match = re.fullmatch(r"\+?([0-9]{1,6}) ?%?", given.strip(), re.ASCII) if isinstance(given, str) else None
+        number = int(match[1]) if match else given
         if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= int(number) <= most:
             raise UsageError(f"{name} = {repr(given)[:80]}: must be per cent, as +20%, at most {most:,}")
         return int(number)
@@ -258,7 +258,7 @@ def some_by_operator(
             given = text(given)
         if not isinstance(given, str):
             raise UsageError(f"{name} = {repr(given)[:80]}: must be a text as 8:{next(iter(known))}")
-        found: dict[int, set[str]] = {}
+        entries: dict[int, set[str]] = {}
         for part in given.split(","):
             number, _, what = (word.strip() for word in part.partition(":"))
             if re.fullmatch("[0-9]{1,6}", number, re.ASCII) is None or what not in known:
@@ -266,8 +266,8 @@ def some_by_operator(
                     f"{name} = {quoted(given[:80])}: {quoted(part[:40])} is no operator's number with one of"
                     f" {', '.join(known)}"
                 )
-            found.setdefault(int(number), set()).add(what)
-        return tuple((number, frozenset(what)) for number, what in sorted(found.items()))
+            entries.setdefault(int(number), set()).add(what)
+        return tuple((number, frozenset(what)) for number, what in sorted(entries.items()))
 
     def text(value: tuple[tuple[int, frozenset[str]], ...]) -> str:
         return ",".join(f"{number}:{what}" for number, several in value for what in known if what in several) or NONE
@@ -418,20 +418,20 @@ class OptionValues:
     def of(cls, declared: Iterable[Option[Any]], given: Mapping[str, object], **others: Any) -> Self:
         """Values as a user gives them, in any form, None for the default; names that are not ``declared`` are none of
         these. ``others`` are what a subclass has besides. Raises UsageError or UnitError for one that cannot be."""
-        found = [(option, option.given(given[option.name])) for option in declared if option.name in given]
-        chosen = [(option.name, value) for option, value in found if value != option.default]
+        pairs = [(option, option.given(given[option.name])) for option in declared if option.name in given]
+        chosen = [(option.name, value) for option, value in pairs if value != option.default]
         return cls(tuple(sorted(chosen)), **others)
 
     def __getitem__(self, option: Option[T]) -> T:
         for name, value in self.values:
             if name == option.name:
-                found: T = value
-                return found
+                getitem: T = value
+                return getitem
         return option.default
 
     def having(self, option: Option[T], value: T) -> Self:
         """These options with another value of one."""
-        others = [(name, found) for name, found in self.values if name != option.name]
+        others = [(name, value) for name, value in self.values if name != option.name]
         own = [] if value == option.default else [(option.name, value)]
         return replace(self, values=tuple(sorted([*others, *own])))
 
@@ -454,7 +454,7 @@ class PlanOptions(OptionValues):
     def runtime(self) -> Runtime:
         """What executes the model. Raises UsageError where it cannot leave out what it is to be without."""
         left_out = self[WITHOUT]
-        found = find_runtime(self[RUNTIME]).without(left_out)
+        runtime = find_runtime(self[RUNTIME]).without(left_out)
         if self[PATCHES] == AUTO:
-            found.on_patches(Patches(1, 2, 1))  # raises where there are none
-        return found.on_patches(patches_of(self[PATCHES], self[PATCH_SPLIT]))
+            runtime.on_patches(Patches(1, 2, 1))  # raises where there are none
+        return runtime.on_patches(patches_of(self[PATCHES], self[PATCH_SPLIT]))

@@ -48,11 +48,11 @@ class PatchFigures:
         """``grid split halo_macs arena``, then ``patch stage_macs macs analytic_halo_macs analytic_bytes_before
         analytic_bytes``, and ``before``, ``rule`` and ``executed`` as arrays. ``arena``: bytes of activations, as
         executed."""
-        found: dict[str, Any] = {"grid": self.patches.grid, "split": self.patches.split, "halo_macs": self.halo_macs}
-        found |= {"arena": self.executed.arena, "patch": list(self.patch), "stage_macs": self.stage_macs}
-        found |= {"macs": self.macs, "analytic_halo_macs": self.analytic_halo_macs}
-        found |= {"analytic_bytes_before": self.analytic_before, "analytic_bytes": self.analytic}
-        return found | {name: getattr(self, name).to_json() for name in ("before", "rule", "executed")}
+        fields: dict[str, Any] = {"grid": self.patches.grid, "split": self.patches.split, "halo_macs": self.halo_macs}
+        fields |= {"arena": self.executed.arena, "patch": list(self.patch), "stage_macs": self.stage_macs}
+        fields |= {"macs": self.macs, "analytic_halo_macs": self.analytic_halo_macs}
+        fields |= {"analytic_bytes_before": self.analytic_before, "analytic_bytes": self.analytic}
+        return fields | {name: getattr(self, name).to_json() for name in ("before", "rule", "executed")}
 
 
 def patch_figures(graph: Graph, runtime: Runtime, patches: Patches, over_input: bool = True) -> PatchFigures:
@@ -61,7 +61,7 @@ def patch_figures(graph: Graph, runtime: Runtime, patches: Patches, over_input: 
     stage, cut, rule = patch_stage(graph, patches.split), runtime.cut(graph, patches), _rule_graph(graph, patches)
     patch, count = rule.tensors[rule.inputs[0]], patches.rows * patches.columns
     stage_macs = sum(geometry(graph, op).macs for op in stage.operators)
-    one = sum(geometry(rule, op).macs for op in rule.operators[: patches.split])
+    number = sum(geometry(rule, op).macs for op in rule.operators[: patches.split])
     macs, parameters = graph_macs(graph), array_rules(runtime).parameters(graph)
     return PatchFigures(
         patches,
@@ -69,7 +69,7 @@ def patch_figures(graph: Graph, runtime: Runtime, patches: Patches, over_input: 
         stage_macs,
         macs,
         graph_macs(cut) - macs,
-        count * one - stage_macs,
+        count * number - stage_macs,
         max(_usage(graph, runtime)),
         _analytic(graph, rule, runtime, stage.target, patches.split),
         planned_array(graph, runtime, over_input),
@@ -115,7 +115,9 @@ def _analytic(graph: Graph, rule: Graph, runtime: Runtime, target: int, split: i
 
 def _usage(graph: Graph, runtime: Runtime) -> list[int]:
     """Bytes alive at each operator: depthwise convolutions in place, and what is added to a branch in the branch."""
-    phases = [phase for one in array_blocks(graph, array_rules(runtime).in_place) for phase in one.phases]
+    phases = [
+        phase for array_block in array_blocks(graph, array_rules(runtime).in_place) for phase in array_block.phases
+    ]
     steps = range(len(graph.operators))
     usage = [sum(phase.bytes for phase in phases if phase.first <= step <= phase.last) for step in steps]
     lives: dict[int, Lifetime] = {life.tensor: life for life in lifetimes(graph)}

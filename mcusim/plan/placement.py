@@ -117,7 +117,8 @@ def _array_needs(
 
     blocks = array_blocks(graph, in_place if over_input else None)
     lives = tuple(
-        Lifetime(one.tensors[0], one.bytes, one.phases[0].first, one.phases[-1].last, one.tensors[1:]) for one in blocks
+        Lifetime(block.tensors[0], block.bytes, block.phases[0].first, block.phases[-1].last, block.tensors[1:])
+        for block in blocks
     )
     alone = first_fit(blocks)
     if rules.own_kernels:

@@ -59,19 +59,19 @@ def plan(
 def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
     """What a header says of the order and of who placed the tensors; nothing of what is the default."""
     allocator = allocator_of(ordered, asked)
-    found: dict[str, object] = {} if allocator == "greedy" else {"allocator": allocator}
+    entries: dict[str, object] = {} if allocator == "greedy" else {"allocator": allocator}
     in_place = asked.runtime.array is not None if asked[IN_PLACE] is None else asked[IN_PLACE]
     if in_place:
-        found["in_place"] = True
+        entries["in_place"] = True
     if asked[RUNTIME] != RUNTIME.default:
-        found["runtime"] = asked[RUNTIME]
+        entries["runtime"] = asked[RUNTIME]
     if asked[WITHOUT]:
-        found["without"] = WITHOUT.cell(asked[WITHOUT])
+        entries["without"] = WITHOUT.cell(asked[WITHOUT])
     if asked[ORDER] != "default":
-        found["order"] = asked[ORDER]
-        found["operator_order"] = list(range(len(ordered.operators)) if ordered.order is None else ordered.order)
+        entries["order"] = asked[ORDER]
+        entries["operator_order"] = list(range(len(ordered.operators)) if ordered.order is None else ordered.order)
     costs = used_costs(opaque_types(op.type for op in ordered.operators), asked.costs)
-    return found | ({"costs": costs} if costs else {})
+    return entries | ({"costs": costs} if costs else {})
 
 
 def _on_patches(graph: Graph, ordered: Graph, kernels: Profile | KernelSet, asked: PlanOptions) -> dict[str, object]:

@@ -84,13 +84,13 @@ def largest_pool(machine: Machine) -> Pool:
 
 def pool_with(machine: Machine, region: str) -> Pool:
     """The one of :func:`data_pools` that ``region`` belongs to, else the region alone."""
-    found = (pool for pool in data_pools(machine) if region in pool.name.split("+"))
-    return next(found, None) or region_pool(machine, region)
+    pools = (pool for pool in data_pools(machine) if region in pool.name.split("+"))
+    return next(pools, None) or region_pool(machine, region)
 
 
 def _data_regions(machine: Machine) -> list[Region]:
-    found = [one for one in machine.memory.values() if one.writable and one.kind in ("sram", "tcm")]
-    return sorted(found, key=lambda one: one.base)
+    regions = [region for region in machine.memory.values() if region.writable and region.kind in ("sram", "tcm")]
+    return sorted(regions, key=lambda region: region.base)
 
 
 def _reached(region: Region) -> bool:
@@ -110,13 +110,13 @@ def _runs(regions: Iterable[Region]) -> list[list[Region]]:
 
 
 def _joined(run: list[Region]) -> Pool:
-    return Pool("+".join(one.name for one in run), run[0].base, run[-1].end - run[0].base)
+    return Pool("+".join(region.name for region in run), run[0].base, run[-1].end - run[0].base)
 
 
 def largest_region(machine: Machine, kind: str) -> Region | None:
     """The largest region of device kind ``kind``; None when the machine has none."""
-    found = [r for r in machine.memory.values() if r.kind == kind]
-    return max(found, key=lambda r: r.size) if found else None
+    regions = [r for r in machine.memory.values() if r.kind == kind]
+    return max(regions, key=lambda r: r.size) if regions else None
 
 
 def region_pool(machine: Machine, name: str) -> Pool:
@@ -130,7 +130,9 @@ def region_pool(machine: Machine, name: str) -> Pool:
 def data_region(machine: Machine, option: str, name: str) -> Pool:
     """The pool that is region ``name``, which ``option`` asks for. Raises UsageError for one that is not there or holds
     no data."""
-    holds = [one.name for one in machine.memory.values() if one.writable and one.kind in ("sram", "tcm", "sdram")]
+    holds = [
+        region.name for region in machine.memory.values() if region.writable and region.kind in ("sram", "tcm", "sdram")
+    ]
     if name not in holds:
         what = f"{machine.memory[name].kind} of" if name in machine.memory else "no region of"
         raise UsageError(f"--{option} {quoted(name)}: {what} {machine.name}; data can be in {', '.join(holds)}")
@@ -150,14 +152,14 @@ def split_by_region(machine: Machine, span: Span) -> list[Span]:
     named = machine.memory.get(span.region)
     if named is not None and named.base <= span.address < span.end <= named.end:
         return [span]
-    found: list[Span] = []
+    spans: list[Span] = []
     at = span.address
     while at < span.end:
         region = next((r for r in machine.memory.values() if r.base <= at < r.end), None)
         stop = span.end if region is None else min(span.end, region.end)
-        found.append(Span(span.region if region is None else region.name, at, stop - at))
+        spans.append(Span(span.region if region is None else region.name, at, stop - at))
         at = stop
-    return found
+    return spans
 
 
 @dataclass(slots=True)

@@ -104,7 +104,9 @@ def declared_options() -> Mapping[str, Option[Any]]:
 def takers(option: str) -> tuple[str, ...]:
     """Names of the policies on whose plans ``option`` has an effect: all, unless policies declare it."""
     declared = option in policy_options()
-    return tuple(one.name for one in all_policies() if not declared or any(o.name == option for o in one.options))
+    return tuple(
+        policy.name for policy in all_policies() if not declared or any(o.name == option for o in policy.options)
+    )
 
 
 def plan_options(**given: Any) -> PlanOptions:

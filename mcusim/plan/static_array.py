@@ -76,8 +76,8 @@ class StaticArray:
 
     def to_json(self) -> dict[str, int]:
         """``arena scratch filters total parameters``, in bytes."""
-        found = {key: value for key, value in asdict(self).items() if key != "columns"}
-        return {**found, "total": self.total}
+        fields = {key: value for key, value in asdict(self).items() if key != "columns"}
+        return {**fields, "total": self.total}
 
 
 def static_array(graph: Graph, rules: ArrayRules, arena: int, over_input: bool, im2col: str) -> StaticArray:

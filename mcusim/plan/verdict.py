@@ -84,7 +84,7 @@ class MemoryVerdict:
         they are in several, and ``unused[]{region bytes why}``: what of ``machine`` does not count."""
         named = {name: getattr(self, name) for name in ("fits", "what", "region", "needed", "available", "over")}
         named |= {"parts": dict(self.parts), "memory_of": dict(self.memory_of)}
-        return {**named, "unused": [asdict(one) for one in unused_memory(self, machine)]}
+        return {**named, "unused": [asdict(memory) for memory in unused_memory(self, machine)]}
 
 
 @dataclass(frozen=True, slots=True)

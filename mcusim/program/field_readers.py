@@ -78,10 +78,10 @@ def whole(value: object, what: str, below: int = COUNT, least: int = 0) -> int:
 
 def numbers(value: object, what: str, count: int, below: int = SIZE, least: int = 0) -> list[int]:
     """A list of exactly ``count`` whole numbers."""
-    found = items(value, what)
-    if len(found) != count:
-        raise FieldError(f"{what} must be a list of {count} numbers, found {len(found)}")
-    return [whole(v, what, below, least) for v in found]
+    values = items(value, what)
+    if len(values) != count:
+        raise FieldError(f"{what} must be a list of {count} numbers, found {len(values)}")
+    return [whole(v, what, below, least) for v in values]
 
 
 def items(value: object, what: str) -> list[Any]:
@@ -130,11 +130,11 @@ def address(value: object, what: str) -> int:
 
 def span(value: object, what: str) -> Span:
     """``[region, address, bytes]``, inside the 32-bit address space, at least one byte."""
-    found = items(value, what)
-    if len(found) != 3:
-        raise FieldError(f"{what} must be [region, address, bytes], found {len(found)} entries")
-    made = Span(matching(found[0], f"region of {what}"), address(found[1], what), 0)
-    size = whole(found[2], f"bytes of {what}", ADDRESSES, 1)
+    values = items(value, what)
+    if len(values) != 3:
+        raise FieldError(f"{what} must be [region, address, bytes], found {len(values)} entries")
+    made = Span(matching(values[0], f"region of {what}"), address(values[1], what), 0)
+    size = whole(values[2], f"bytes of {what}", ADDRESSES, 1)
     if made.address + size > ADDRESSES:
         raise FieldError(f"{what} runs past the end of the 32-bit address space")
     return Span(made.region, made.address, size)
@@ -146,34 +146,34 @@ def options(value: object) -> Mapping[str, Any]:
     ``set`` and ``costs`` are objects of strings, ``sram_budget`` a number of bytes or null, ``operator_order`` a list
     of whole numbers, ``runtime`` the name of one.
     """
-    found = keys(value, (), value if isinstance(value, dict) else ())
-    for key, entry in found.items():
+    result = keys(value, (), value if isinstance(value, dict) else ())
+    for key, entry in result.items():
         text(key, "a key of options")
         if key in ("set", "costs"):
             _overrides(key, entry)
             continue
         for v in entry if isinstance(entry, list) else [entry]:
             _scalar(v, key)
-    if "operator_order" in found:
-        for number in items(found["operator_order"], "option 'operator_order'"):
+    if "operator_order" in result:
+        for number in items(result["operator_order"], "option 'operator_order'"):
             whole(number, "an operator of option 'operator_order'")
-    if found.get("sram_budget") is not None:
-        whole(found["sram_budget"], "option 'sram_budget'", ADDRESSES + 1, 1)
-    if "runtime" in found:
-        choice(found["runtime"], "option 'runtime'", runtime_names())
-    if "without" in found:
-        for name in text(found["without"], "option 'without'").split(","):
+    if result.get("sram_budget") is not None:
+        whole(result["sram_budget"], "option 'sram_budget'", ADDRESSES + 1, 1)
+    if "runtime" in result:
+        choice(result["runtime"], "option 'runtime'", runtime_names())
+    if "without" in result:
+        for name in text(result["without"], "option 'without'").split(","):
             choice(name, "a name of option 'without'", tuple(techniques()))
-    _patches(found)
-    return found
+    _patches(result)
+    return result
 
 
-def _patches(found: Mapping[str, Any]) -> None:
+def _patches(fields: Mapping[str, Any]) -> None:
     """A grid and a split, or neither; which ones ``auto`` chose is in a header."""
-    if {"patches", "patch_split"} & found.keys():
-        split = whole(found.get("patch_split"), "option 'patch_split'", 1 << 32, 1)
+    if {"patches", "patch_split"} & fields.keys():
+        split = whole(fields.get("patch_split"), "option 'patch_split'", 1 << 32, 1)
         try:
-            chosen = patches_of(parse_grid(found.get("patches")), split)
+            chosen = patches_of(parse_grid(fields.get("patches")), split)
         except UsageError as error:
             raise FieldError(f"option 'patches': {error}") from None
         assert chosen is not None  # a split without a grid was refused

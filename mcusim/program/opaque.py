@@ -37,13 +37,13 @@ class OpaqueCost:
     @classmethod
     def parse(cls, name: str, text: str) -> OpaqueCost:
         """Of ``"12 cycles/B"`` or ``"5000 cycles"``. Raises UsageError, naming ``name``."""
-        found = _TEXT.fullmatch(text) if len(text) <= LONGEST else None
-        if found is None:
+        match = _TEXT.fullmatch(text) if len(text) <= LONGEST else None
+        if match is None:
             raise UsageError(
                 f'cost of {name[:80]}: {text[:LONGEST]!r} is not like "12 cycles/B" (of input and output together) or'
                 ' "5000 cycles" (of a call)'
             )
-        cost = cls(Fraction(found[1]), found[2] is not None)
+        cost = cls(Fraction(match[1]), match[2] is not None)
         if cost.cycles > MOST_CYCLES:
             raise UsageError(f"cost of {name[:80]}: {text[:LONGEST]!r} is more than {MOST_CYCLES:,} cycles")
         return cost
@@ -68,8 +68,8 @@ def opaque_types(kinds: Iterable[str]) -> tuple[str, ...]:
 def used_costs(types: Iterable[str], costs: Costs) -> dict[str, str]:
     """What ``costs`` say of the opaque ``types``. A custom operator may be named without ``CUSTOM()``."""
     given = dict(costs)
-    found = {name: given.get(name, given.get(_inner(name))) for name in types}
-    return {name: text for name, text in found.items() if text is not None}
+    entries = {name: given.get(name, given.get(_inner(name))) for name in types}
+    return {name: text for name, text in entries.items() if text is not None}
 
 
 def _inner(name: str) -> str:
@@ -129,7 +129,7 @@ def opaque_cycles(program: Program) -> dict[int, int]:
 
 
 def _cycles(program: Program, costs: Mapping[str, OpaqueCost]) -> dict[int, int]:
-    found = {}
+    cycles = {}
     for task in program.tasks:
         if isinstance(task, Compute) and is_opaque(task.geometry.type):
             kind = program.header.operators[task.operator].type
@@ -137,10 +137,10 @@ def _cycles(program: Program, costs: Mapping[str, OpaqueCost]) -> dict[int, int]
                 raise ProgramError(f"task {task.id}: its geometry is of {task.geometry.type[:80]!r}, not {kind[:80]!r}")
             cost = costs.get(shown_type(kind))
             moved = sum(o.span.bytes for o in task.operands if o.role == "output" or o.role.startswith("input"))
-            found[task.id] = 0 if cost is None else cost.of(moved)
-    if sum(found.values()) > MOST_CYCLES:
+            cycles[task.id] = 0 if cost is None else cost.of(moved)
+    if sum(cycles.values()) > MOST_CYCLES:
         raise ProgramError(f"the costs of opaque operators are more than {MOST_CYCLES:,} cycles together")
-    return found
+    return cycles
 
 
 def refuse_recorded(header: Header, what: str) -> None:

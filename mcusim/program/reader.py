@@ -136,12 +136,12 @@ def _constant(word: str) -> NoReturn:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    unique: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in unique:
             raise f.FieldError(f"key {f.quoted(key)} is given twice")
-        found[key] = value
-    return found
+        unique[key] = value
+    return unique
 
 
 def _header(value: Any) -> Header:
@@ -149,46 +149,46 @@ def _header(value: Any) -> Header:
         raise f.FieldError(f'not a program: the first line must be the header, with "format": "{FORMAT}"')
     if value.get("version") != VERSION or isinstance(value["version"], bool):
         raise f.FieldError(f"version {f.quoted(value.get('version'))} is not supported; this reads version {VERSION}")
-    found = f.keys(value, HEADER)
-    if not isinstance(found["random_weights"], bool):
-        raise f.FieldError(f"random_weights must be true or false, found {f.quoted(found['random_weights'])}")
-    memory = f.keys(found["memory"], MEMORY, ("arena_exported", "state"))
-    peak = found["peak_bytes"]
-    operators = tuple(_operator(v, n) for n, v in enumerate(f.items(found["operators"], "operators")))
-    options = f.options(found["options"])
+    fields = f.keys(value, HEADER)
+    if not isinstance(fields["random_weights"], bool):
+        raise f.FieldError(f"random_weights must be true or false, found {f.quoted(fields['random_weights'])}")
+    memory = f.keys(fields["memory"], MEMORY, ("arena_exported", "state"))
+    peak = fields["peak_bytes"]
+    operators = tuple(_operator(v, n) for n, v in enumerate(f.items(fields["operators"], "operators")))
+    options = f.options(fields["options"])
     if sorted(options.get("operator_order", range(len(operators)))) != list(range(len(operators))):
         raise f.FieldError(f"option 'operator_order' must name each of the {len(operators)} operators once")
     return Header(
-        **{key: f.text(found[key], key) for key in TEXTS},
+        **{key: f.text(fields[key], key) for key in TEXTS},
         operators=operators,
         memory=MemoryParts(**{key: f.whole(size, key, f.ADDRESSES) for key, size in memory.items()}),
         peak_bytes={f.matching(k, "region"): f.whole(v, k, f.ADDRESSES + 1) for k, v in f.keys(peak, (), peak).items()},
-        buffers=tuple(_buffer(v, len(operators)) for v in f.items(found["buffers"], "buffers")),
+        buffers=tuple(_buffer(v, len(operators)) for v in f.items(fields["buffers"], "buffers")),
         options=options,
-        warnings=f.texts(found["warnings"], "warnings"),
-        random_weights=found["random_weights"],
+        warnings=f.texts(fields["warnings"], "warnings"),
+        random_weights=fields["random_weights"],
     )
 
 
 def _operator(value: Any, position: int) -> OperatorInfo:
-    found = f.items(value, "an operator")
-    if len(found) != 3:
-        raise f.FieldError(f"an operator must be [index, type, macs], found {len(found)} entries")
-    if f.whole(found[0], "operator index") != position:
-        raise f.FieldError(f"operator {found[0]} is at position {position}")
-    return OperatorInfo(position, f.text(found[1], "operator type"), f.whole(found[2], "macs", 1 << 48))
+    values = f.items(value, "an operator")
+    if len(values) != 3:
+        raise f.FieldError(f"an operator must be [index, type, macs], found {len(values)} entries")
+    if f.whole(values[0], "operator index") != position:
+        raise f.FieldError(f"operator {values[0]} is at position {position}")
+    return OperatorInfo(position, f.text(values[1], "operator type"), f.whole(values[2], "macs", 1 << 48))
 
 
 def _buffer(value: Any, operators: int) -> Buffer:
-    found = f.items(value, "a buffer")
-    if len(found) != 7:
+    values = f.items(value, "a buffer")
+    if len(values) != 7:
         raise f.FieldError(
-            f"a buffer must be [name, kind, region, address, bytes, first, last], found {len(found)} entries"
+            f"a buffer must be [name, kind, region, address, bytes, first, last], found {len(values)} entries"
         )
-    name, kind = f.text(found[0], "buffer name"), f.choice(found[1], "buffer kind", BUFFER_KINDS)
-    last = f.whole(found[6], "last operator of a buffer", max(operators, 1))
-    first = f.whole(found[5], "first operator of a buffer", last + 1)
-    return Buffer(name, kind, f.span(found[2:5], f"buffer '{name:.60}'"), first, last)
+    name, kind = f.text(values[0], "buffer name"), f.choice(values[1], "buffer kind", BUFFER_KINDS)
+    last = f.whole(values[6], "last operator of a buffer", max(operators, 1))
+    first = f.whole(values[5], "first operator of a buffer", last + 1)
+    return Buffer(name, kind, f.span(values[2:5], f"buffer '{name:.60}'"), first, last)
 
 
 def _task(value: Any, operators: int) -> Task:
@@ -204,7 +204,7 @@ def _task(value: Any, operators: int) -> Task:
         return Maintain(*where, action, f.span(v["span"], "span"), after)
     if do == "work":
         cycles, maintenance = (f.whole(v[key], key, CYCLES) for key in ("cycles", "maintenance"))
-        asked = tuple(_asked(one) for one in f.items(v["asked"], "asked"))
+        asked = tuple(_asked(item) for item in f.items(v["asked"], "asked"))
         return Work(*where, cycles, maintenance, asked, after)
     return _compute(v, where, after)
 
@@ -239,10 +239,10 @@ def _setting(value: Any) -> StreamSetting:
 
 def _asked(value: Any) -> Asked:
     """``[region, reads, writes, read bytes, write bytes, rows, wait, pattern]``."""
-    found = f.items(value, "an entry of asked")
-    if len(found) != 8:
-        raise f.FieldError(f"an entry of asked must be a region and 7 numbers, found {len(found)} entries")
-    region, numbers = f.matching(found[0], "region of asked"), f.numbers(found[1:], "asked", 7, CYCLES)
+    values = f.items(value, "an entry of asked")
+    if len(values) != 8:
+        raise f.FieldError(f"an entry of asked must be a region and 7 numbers, found {len(values)} entries")
+    region, numbers = f.matching(values[0], "region of asked"), f.numbers(values[1:], "asked", 7, CYCLES)
     for count, size, what in ((numbers[0], numbers[2], "read"), (numbers[1], numbers[3], "written")):
         if size < count or (size and not count):
             raise f.FieldError(f"asked of {region}: {size} B {what} by {count} accesses")
@@ -261,11 +261,11 @@ def _compute(v: dict[str, Any], where: tuple[int, int, int], after: tuple[int, .
 
 
 def _operand(value: Any) -> Operand:
-    found = f.items(value, "an operand")
-    if len(found) != 5:
-        raise f.FieldError(f"an operand must be [role, access, region, address, bytes], found {len(found)} entries")
-    role = f.choice(found[0], "role", ROLES)
-    return Operand(role, f.span(found[2:], f"operand {role}"), f.choice(found[1], "access", ("r", "w", "rw")))
+    values = f.items(value, "an operand")
+    if len(values) != 5:
+        raise f.FieldError(f"an operand must be [role, access, region, address, bytes], found {len(values)} entries")
+    role = f.choice(values[0], "role", ROLES)
+    return Operand(role, f.span(values[2:], f"operand {role}"), f.choice(values[1], "access", ("r", "w", "rw")))
 
 
 def _geometry(value: Any) -> Geometry:

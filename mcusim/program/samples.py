@@ -21,10 +21,10 @@ def samples_directory() -> Path:
 def sample_file(path: str | Path) -> Path:
     """``path`` as it is, but where there is no such file the sample of that name, or of that number
     (``broken-17.jsonl``)."""
-    found = Path(path)
-    if found.name != str(path) or found.suffix not in (".jsonl", ".tflite") or found.exists():
-        return found
+    result = Path(path)
+    if result.name != str(path) or result.suffix not in (".jsonl", ".tflite") or result.exists():
+        return result
     folder = samples_directory()
-    exact = folder / found.name
-    numbered = sorted(folder.glob(f"{found.stem}-*{found.suffix}")) if found.stem.startswith("broken-") else []
-    return exact if exact.is_file() else numbered[0] if len(numbered) == 1 else found
+    exact = folder / result.name
+    numbered = sorted(folder.glob(f"{result.stem}-*{result.suffix}")) if result.stem.startswith("broken-") else []
+    return exact if exact.is_file() else numbered[0] if len(numbered) == 1 else result

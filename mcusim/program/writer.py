@@ -133,23 +133,23 @@ def _header(h: Header) -> dict[str, Any]:
 
 
 def _task(task: Task) -> dict[str, Any]:
-    found: dict[str, Any] = {"id": task.id, "do": type(task).__name__.lower(), "lane": task.lane}
-    found |= {"op": task.operator, "tile": task.tile}
+    result: dict[str, Any] = {"id": task.id, "do": type(task).__name__.lower(), "lane": task.lane}
+    result |= {"op": task.operator, "tile": task.tile}
     if isinstance(task, Compute):
-        found |= _compute(task)
+        result |= _compute(task)
     elif isinstance(task, Transfer):
-        found |= {"kind": task.kind, "from": _span(task.source), "to": _span(task.destination)}
-        found |= {"request": task.request, "part": task.part, "parts": task.parts, "priority": task.priority}
-        found |= {} if task.setting is None else {"setting": asdict(task.setting)}
+        result |= {"kind": task.kind, "from": _span(task.source), "to": _span(task.destination)}
+        result |= {"request": task.request, "part": task.part, "parts": task.parts, "priority": task.priority}
+        result |= {} if task.setting is None else {"setting": asdict(task.setting)}
     elif isinstance(task, Work):
-        found |= {"cycles": task.cycles, "maintenance": task.maintenance}
-        found["asked"] = [list(astuple(one)) for one in task.asked]
+        result |= {"cycles": task.cycles, "maintenance": task.maintenance}
+        result["asked"] = [list(astuple(asked)) for asked in task.asked]
     else:
         assert isinstance(task, Maintain)
-        found |= {"action": task.action, "span": _span(task.span)}
+        result |= {"action": task.action, "span": _span(task.span)}
     if task.after:
-        found["after"] = list(task.after)
-    return found
+        result["after"] = list(task.after)
+    return result
 
 
 def _compute(task: Compute) -> Mapping[str, Any]:
@@ -164,15 +164,15 @@ def _compute(task: Compute) -> Mapping[str, Any]:
 
 def _geometry(g: Geometry) -> dict[str, Any]:
     """Defaults are left out."""
-    found: dict[str, Any] = {"type": g.type, "in": [g.in_h, g.in_w, g.in_c], "out": [g.out_h, g.out_w, g.out_c]}
+    fields: dict[str, Any] = {"type": g.type, "in": [g.in_h, g.in_w, g.in_c], "out": [g.out_h, g.out_w, g.out_c]}
     lists = {key: [getattr(g, name) for name in names] for key, names in PAIRS.items()}
-    found |= {key: value for key, value in lists.items() if value != [1, 1]}
+    fields |= {key: value for key, value in lists.items() if value != [1, 1]}
     pad = [getattr(g, name) for name in PADS]
     if any(pad):
-        found["pad"] = pad
+        fields["pad"] = pad
     ones = {"batch": g.batch, "depth_multiplier": g.depth_multiplier, "inputs": g.inputs, "item": g.item}
-    found |= {key: value for key, value in ones.items() if value != 1}
-    return found if g.types == "int8" else found | {"types": g.types}
+    fields |= {key: value for key, value in ones.items() if value != 1}
+    return fields if g.types == "int8" else fields | {"types": g.types}
 
 
 def _span(s: Span) -> list[Any]:

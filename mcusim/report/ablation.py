@@ -46,7 +46,9 @@ def ablation_table(results: Sequence[Result]) -> str:
     for _, group in groupby(pairs, key=lambda pair: (pair[1].model, pair[1].machine.name, pair[1].policy)):
         rows, members = zip(*group, strict=True)
         lines += ["", f"{rows[0]['model']} on {rows[0]['machine']}, {rows[0]['policy']}", *_ladder(rows)]
-        lines += [f"  {row['step']}: {one.negative}" for row, one in zip(rows, members, strict=True) if not one.fits]
+        lines += [
+            f"  {row['step']}: {member.negative}" for row, member in zip(rows, members, strict=True) if not member.fits
+        ]
     return "\n".join(lines[1:])
 
 

@@ -43,9 +43,9 @@ class Pair:
     @property
     def ratio(self) -> str:
         """``"external/internal latency 2.15 (1.91 to 2.43)"``."""
-        name, found = f"{self.label}/{self.base} latency", self.second.ratios
-        if found is not None:
-            return ratio_text(name, found.latency)
+        name, ratios = f"{self.label}/{self.base} latency", self.second.ratios
+        if ratios is not None:
+            return ratio_text(name, ratios.latency)
         longer, shorter = (row.value("latency_ms") or 0.0 for row in (self.second, self.first))
         return f"{name} {longer / shorter:.2f}" if shorter else f"{name} -"
 
@@ -73,8 +73,8 @@ def labels(results: Sequence[Result]) -> list[str]:
         [_changes(result) for result in results],
     ]
     named = [aspects[0], *(aspect for aspect in aspects[1:] if len(set(aspect)) > 1)]
-    found = [", ".join(shortened(text, 80) for text in texts if text) for texts in zip(*named, strict=True)]
-    return [f"{name} ({found[: i + 1].count(name)})" if found.count(name) > 1 else name for i, name in enumerate(found)]
+    words = [", ".join(shortened(text, 80) for text in texts if text) for texts in zip(*named, strict=True)]
+    return [f"{name} ({words[: i + 1].count(name)})" if words.count(name) > 1 else name for i, name in enumerate(words)]
 
 
 def _is_its_kernels(result: Result) -> bool:
@@ -85,7 +85,7 @@ def _is_its_kernels(result: Result) -> bool:
 def pairs(results: Sequence[Result]) -> list[Pair]:
     """Of runs of one model: on each machine every run by the fastest one, and that by the fastest of all."""
     several = len({_machine(result) for result in results}) > 1
-    return [_pair(results, base, one, several) for base, one in paired(results)]
+    return [_pair(results, base, number, several) for base, number in paired(results)]
 
 
 def paired(results: Sequence[Result]) -> list[tuple[int, int]]:
@@ -95,10 +95,15 @@ def paired(results: Sequence[Result]) -> list[tuple[int, int]]:
         if result.run is not None:
             machines.setdefault(_machine(result), []).append(place)
     seconds = [result.run.cycles / result.run.clock if result.run else 0.0 for result in results]
-    best = [min(found, key=lambda place: seconds[place]) for found in machines.values()]
-    chosen = [(base, one) for base, found in zip(best, machines.values(), strict=True) for one in found if one != base]
+    best = [min(machine, key=lambda place: seconds[place]) for machine in machines.values()]
+    chosen = [
+        (base, number)
+        for base, machine in zip(best, machines.values(), strict=True)
+        for number in machine
+        if number != base
+    ]
     first = min(best, key=lambda place: seconds[place], default=0)
-    return chosen + [(first, one) for one in best if one != first]
+    return chosen + [(first, number) for number in best if number != first]
 
 
 def differences_lines(results: Sequence[Result], most: int = 3) -> list[str]:
@@ -121,8 +126,8 @@ def verdict_lines(results: Sequence[Result]) -> list[str]:
     lines = []
     for model, members in groups.items():
         name = f"{shortened(model or 'a model without a name', 80)}: " if len(groups) > 1 else ""
-        for (place, base), found in groupby(pairs(members), key=lambda pair: (pair.place, pair.base)):
-            others = list(found)
+        for (place, base), result in groupby(pairs(members), key=lambda pair: (pair.place, pair.base)):
+            others = list(result)
             fastest = f"{base} is fastest, {quantity(others[0].first.value('latency_ms'), 'ms')}"
             lines += hanging(f"{name}{place}{fastest}; {'; '.join(pair.ratio for pair in others)}")
         named = list(zip(labels(members), members, strict=True))
@@ -131,17 +136,17 @@ def verdict_lines(results: Sequence[Result]) -> list[str]:
         for label, row in named:
             if row.run is None:
                 reasons.setdefault(negative_text(row), []).append(label)
-        texts = [*runs[: len(runs) == 1], *(f"{', '.join(found)} {why}" for why, found in reasons.items())]
+        texts = [*runs[: len(runs) == 1], *(f"{', '.join(texts)} {why}" for why, texts in reasons.items())]
         lines += hanging(f"{name}{'; '.join(texts)}") if texts else []
     return lines
 
 
 def _ratios(pair: Pair) -> str:
     """Those of latency and energy with their intervals, in a sentence of its own; '' when they are not known."""
-    found = pair.second.ratios
-    if found is None:
+    ratios = pair.second.ratios
+    if ratios is None:
         return ""
-    texts = ratio_text("latency", found.latency), ratio_text("energy", found.energy)
+    texts = ratio_text("latency", ratios.latency), ratio_text("energy", ratios.energy)
     return f"{pair.label}/{pair.base}: {'; '.join(texts)}."
 
 
@@ -156,14 +161,14 @@ def differences_json(results: Sequence[Result]) -> list[dict[str, Any]]:
     return [
         {
             "model": model,
-            "row": found[pair.rows[1]],
-            "than_row": found[pair.rows[0]],
+            "row": numbers[pair.rows[1]],
+            "than_row": numbers[pair.rows[0]],
             "ms": float(1000 * sum(part.seconds for part in pair.parts)),
             "parts": [_part(part) for part in pair.parts],
             **(pair.second.ratios.to_json() if pair.second.ratios else {}),
         }
-        for model, found in places.items()
-        for pair in pairs([results[place] for place in found])
+        for model, numbers in places.items()
+        for pair in pairs([results[place] for place in numbers])
     ]
 
 
@@ -171,12 +176,12 @@ def _part(part: Difference) -> Mapping[str, Any]:
     return {"cause": part.cause, "region": part.region, "what": part.what, "ms": part.ms}
 
 
-def _pair(results: Sequence[Result], base: int, one: int, several: bool) -> Pair:
-    a, b = results[base], results[one]
+def _pair(results: Sequence[Result], base: int, number: int, several: bool) -> Pair:
+    a, b = results[base], results[number]
     first, second = labels([a, b])
     where = ", ".join(text for text in (a.machine.name, shortened(_changes(a), 80)) if text)
     place = f"On {where}: " if several and _machine(a) == _machine(b) else ""
-    return Pair(first, second, place, (base, one), a, b, explain(a, b))
+    return Pair(first, second, place, (base, number), a, b, explain(a, b))
 
 
 def _machine(result: Result) -> tuple[str, str]:

@@ -12,38 +12,38 @@ if TYPE_CHECKING:
 __all__ = ["generate_json", "generate_table"]
 
 
-def generate_json(found: Generated, folder: str) -> dict[str, Any]:
+def generate_json(generated: Generated, folder: str) -> dict[str, Any]:
     """``model folder kernels machine core operators functions files``, and bytes: ``array weights tables code
     flash`` (the last three together).
 
     Not modelled: the generated calls' own code, some 12 bytes an operator.
     """
     return {
-        "model": found.model,
+        "model": generated.model,
         "folder": folder,
-        "kernels": found.kernels,
-        "machine": found.machine.name,
-        "core": found.machine.core.isa,
-        "operators": found.operators,
-        "functions": list(found.functions),
-        "array": found.array,
-        "weights": found.weights,
-        "tables": found.tables,
-        "code": found.code,
-        "flash": found.flash,
-        "files": {place: len(data) for place, data in found.files.items()},
+        "kernels": generated.kernels,
+        "machine": generated.machine.name,
+        "core": generated.machine.core.isa,
+        "operators": generated.operators,
+        "functions": list(generated.functions),
+        "array": generated.array,
+        "weights": generated.weights,
+        "tables": generated.tables,
+        "code": generated.code,
+        "flash": generated.flash,
+        "files": {place: len(data) for place, data in generated.files.items()},
     }
 
 
-def generate_table(found: Generated, folder: str) -> str:
+def generate_table(generated: Generated, folder: str) -> str:
     """The text that ``mcusim generate`` prints."""
-    kernels = f"{len(found.functions)} kernels of {found.kernels} and what they call"
+    kernels = f"{len(generated.functions)} kernels of {generated.kernels} and what they call"
     rows = [
-        ["array", "RAM", "activations, scratch, state", f"{found.array:,} B"],
-        ["weights", "flash", "filters, biases, other constants", f"{found.weights:,} B"],
-        ["tables", "flash", "multipliers, shifts, call structures", f"{found.tables:,} B"],
-        ["code", "flash", kernels, f"{found.code:,} B"],
+        ["array", "RAM", "activations, scratch, state", f"{generated.array:,} B"],
+        ["weights", "flash", "filters, biases, other constants", f"{generated.weights:,} B"],
+        ["tables", "flash", "multipliers, shifts, call structures", f"{generated.tables:,} B"],
+        ["code", "flash", kernels, f"{generated.code:,} B"],
     ]
-    lines = [f"{found.model} -> {folder}", "", *columns(rows, left=3), ""]
-    lines.append(f"{found.operators} operators, {len(found.files)} files; `make` there builds a program")
+    lines = [f"{generated.model} -> {folder}", "", *columns(rows, left=3), ""]
+    lines.append(f"{generated.operators} operators, {len(generated.files)} files; `make` there builds a program")
     return "\n".join(lines)

@@ -16,7 +16,7 @@ _UNITS = (("years", 24 * 365.25), ("days", 24.0), ("h", 1.0), ("min", 1 / 60))
 
 def hours_text(hours: float) -> str:
     """A long time in a unit that suits: ``3.1 years``, ``12 days``, ``7.5 h``, ``14 min``."""
-    unit, factor = next((one for one in _UNITS if hours >= 2 * one[1]), _UNITS[-1])
+    unit, factor = next((pair for pair in _UNITS if hours >= 2 * pair[1]), _UNITS[-1])
     return f"{hours / factor:.3g} {unit}" if hours / factor < 1000 else f"{hours / factor:,.0f} {unit}"
 
 
@@ -49,30 +49,30 @@ def period_notes(duty: Duty) -> list[str]:
 
 def period_sentences(duty: Duty) -> list[str]:
     """:func:`period_notes`, one text each."""
-    found = []
+    result = []
     if duty.interval_mj is not None:
         least, most = SLEEP_BAND
         text = f"of a period {range_text(duty.interval_mj, 'mJ')} are expected"
-        found.append(f"{text}, {least:g} (peripherals off) to {most:g} times (on) as much asleep")
+        result.append(f"{text}, {least:g} (peripherals off) to {most:g} times (on) as much asleep")
     if duty.battery is not None:
         text, limit = f"battery life by {duty.battery.by}", duty.battery.battery.most_ma
         if duty.battery.overload and limit is not None:
             text += f"; it draws more than the {limit:g} mA that the cell is meant for"
-        found.append(text)
-    return found
+        result.append(text)
+    return result
 
 
 def period_lines(results: Sequence[Result]) -> list[str]:
     """A block of lines for rows that were asked for with a period: nothing without one."""
-    found = [(result.label, duty) for result in results if (duty := result.duty) is not None]
-    if not found:
+    pairs = [(result.label, duty) for result in results if (duty := result.duty) is not None]
+    if not pairs:
         return []
-    life = next((duty.battery for _, duty in found if duty.battery is not None), None)
+    life = next((duty.battery for _, duty in pairs if duty.battery is not None), None)
     head = ["each period", "energy", "expected", "mean power", "" if life is None else life.battery.name]
-    note = f"a period is {quantity(found[0][1].period_ms, 'ms')}, asleep when there is no inference"
+    note = f"a period is {quantity(pairs[0][1].period_ms, 'ms')}, asleep when there is no inference"
     note += "" if life is None else f"; life by {life.by}"
     note += "; draws more than the cell is meant for" if life is not None and life.overload else ""
-    return [*columns([head, *(_cells(policy, duty) for policy, duty in found)]), *wrapped(note)]
+    return [*columns([head, *(_cells(policy, duty) for policy, duty in pairs)]), *wrapped(note)]
 
 
 def _cells(policy: str, duty: Duty) -> list[str]:

@@ -105,16 +105,16 @@ def resolve(name: str | None, fidelity: str, runtime: Runtime | None = None) -> 
         name = default_kernels(fidelity, runtime)
     if name in profile_names():
         profile = load_profile(name)
-        found = Kernels(name, None if profile.set is None else load_set(profile.set), profile)
+        kernels = Kernels(name, None if profile.set is None else load_set(profile.set), profile)
     elif name in set_names():
-        found = Kernels(name, load_set(name), _fitted_to(name) if fidelity in ("replay", "both") else None)
+        kernels = Kernels(name, load_set(name), _fitted_to(name) if fidelity in ("replay", "both") else None)
     else:
-        found = _by_path(name, fidelity)
+        kernels = _by_path(name, fidelity)
     if fidelity in ("replay", "both"):
-        found.cost_profile()
+        kernels.cost_profile()
     if fidelity in ("emulate", "both"):
-        found.compiled()
-    return found
+        kernels.compiled()
+    return kernels
 
 
 def shipped_names() -> list[str]:

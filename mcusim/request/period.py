@@ -52,7 +52,8 @@ def batteries() -> Mapping[str, Battery]:
     """The cells that have a name; their figures are assumptions, see ``batteries.toml``."""
     raw = tomllib.loads(Path(__file__).with_name("batteries.toml").read_text(encoding="utf-8"))
     return {
-        name: _cell(name, one["capacity"], one["voltage"], one["most_ma"], one["source"]) for name, one in raw.items()
+        name: _cell(name, item["capacity"], item["voltage"], item["most_ma"], item["source"])
+        for name, item in raw.items()
     }
 
 

@@ -100,7 +100,7 @@ def documented(*options: Option[Any], plans: bool = True) -> Callable[[Callable[
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         taken = [*(declared_options().values() if plans else ()), *options]
         own = signature(function)
-        kept = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+        kept = [parameter for parameter in own.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
         kinds = get_type_hints(RunKeywords)
         keywords = [
             Parameter(o.name, Parameter.KEYWORD_ONLY, default=None, annotation=kinds.get(o.name, Any)) for o in taken
@@ -110,7 +110,7 @@ def documented(*options: Option[Any], plans: bool = True) -> Callable[[Callable[
         def called(*arguments: P.args, **keyword: P.kwargs) -> R:
             return function(*arguments, **keyword)
 
-        lines = [f"    {one.name}: {one.help.replace('{takers}', ', '.join(takers(one.name)))}" for one in taken]
+        lines = [f"    {item.name}: {item.help.replace('{takers}', ', '.join(takers(item.name)))}" for item in taken]
         called.__signature__ = Signature([*kept, *keywords], return_annotation=own.return_annotation)  # type: ignore[attr-defined]
         called.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), "", "    Options:", "", *lines, "    "])
         return called

@@ -125,9 +125,9 @@ def settings(
     **others: Any,
 ) -> Settings:
     """:func:`base_settings` for one policy. Raises UsageError also for an option without effect under it."""
-    found = base_settings(kernels, plan, run, policy=policy, **others)
+    result = base_settings(kernels, plan, run, policy=policy, **others)
     require_effect([policy], plan or {})
-    return found
+    return result
 
 
 def base_settings(

@@ -34,13 +34,13 @@ def random_inputs(graph: Graph, seed: int = SEED) -> list[Array]:
 def _random_series(graph: Graph, seed: int, count: int) -> list[list[Array]]:
     generator, fixed = np.random.default_rng(seed), _shapes(graph)
     series = [[_random(graph.tensors[t], generator) for t in graph.inputs] for _ in range(count)]
-    return [[fixed.get(t, values) for t, values in zip(graph.inputs, one, strict=True)] for one in series]
+    return [[fixed.get(t, values) for t, values in zip(graph.inputs, series, strict=True)] for series in series]
 
 
 def _shapes(graph: Graph) -> dict[int, Array]:
     """Tensors that are the output shape of an operator, by index, and what they have to hold."""
-    found = [(op.inputs[0], op.outputs[0]) for op in graph.operators if op.traits.transposed]
-    return {t: np.array(graph.tensors[out].shape, graph.tensors[t].dtype) for t, out in found}
+    pairs = [(op.inputs[0], op.outputs[0]) for op in graph.operators if op.traits.transposed]
+    return {t: np.array(graph.tensors[out].shape, graph.tensors[t].dtype) for t, out in pairs}
 
 
 def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
@@ -76,7 +76,7 @@ def model_inputs(graph: Graph, given: Input | Sequence[Input] | None) -> list[Ar
     if len(many) != len(names):
         shown = ", ".join(f"{quoted(t.name)} {t.dtype} {_shape(t.shape)}" for t in names)
         raise UsageError(f"{len(many)} inputs given; {graph.name} takes {len(names)}: {shown}")
-    return [_checked(tensor, one) for tensor, one in zip(names, many, strict=True)]
+    return [_checked(tensor, item) for tensor, item in zip(names, many, strict=True)]
 
 
 def _checked(tensor: Tensor, given: Input) -> Array:

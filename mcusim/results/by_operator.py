@@ -102,25 +102,32 @@ def operator_results(
     in_use = None if program is None else bytes_in_use(run.header, machine, count)
     macs = {info.index: info.macs for info in infos}
 
-    def row(one: OperatorRun) -> OperatorResult:
-        own, step = joules[one.index], steps.get(one.index, one.index)
-        op = None if graph is None or one.index >= len(graph.operators) else graph.operators[one.index]
+    def row(operator: OperatorRun) -> OperatorResult:
+        own, step = joules[operator.index], steps.get(operator.index, operator.index)
+        op = None if graph is None or operator.index >= len(graph.operators) else graph.operators[operator.index]
         read = None if op is None else tuple(t for t in op.inputs if t >= 0)
         made = None if op is None else tuple(op.outputs)
         return OperatorResult(
-            index=stored_index(run.header, one.index), type=one.type, step=step, kernel=one.kernel, cycles=one.cycles,
-            ms=1e3 * one.cycles / run.clock, energy_mj=sum(own.values()), macs=macs.get(one.index, 0), tiles=one.tiles,
-            by_cause=one.by_cause,
-            parts=tuple(CyclePart(*key, cycles) for key, cycles in parts[one.index].items()),
+            index=stored_index(run.header, operator.index), type=operator.type, step=step, kernel=operator.kernel,
+            cycles=operator.cycles,
+            ms=1e3 * operator.cycles / run.clock, energy_mj=sum(own.values()), macs=macs.get(operator.index, 0),
+            tiles=operator.tiles,
+            by_cause=operator.by_cause,
+            parts=tuple(CyclePart(*key, cycles) for key, cycles in parts[operator.index].items()),
             energy_mj_by_part={part: mj for part, mj in own.items() if mj},
-            traffic=dict(sorted(moved.get(one.index, {}).items())),
-            operands=places.get(one.index, ()),
+            traffic=dict(sorted(moved.get(operator.index, {}).items())),
+            operands=places.get(operator.index, ()),
             bytes_in_use=None if in_use is None else in_use[step] if step < len(in_use) else {},
             inputs=read, input_shapes=None if graph is None or read is None else _shapes(graph, read),
             outputs=made, output_shapes=None if graph is None or made is None else _shapes(graph, made),
         )  # fmt: skip
 
-    return tuple(sorted((row(one) for one in run.operators), key=lambda one: (one.step, one.index)))
+    return tuple(
+        sorted(
+            (row(operator) for operator in run.operators),
+            key=lambda operator_result: (operator_result.step, operator_result.index),
+        )
+    )
 
 
 def _shapes(graph: Graph, tensors: tuple[int, ...]) -> tuple[Shape, ...]:
@@ -135,28 +142,28 @@ def outside(run: Run, machine: Machine) -> Outside:
             moved[region] = moved.get(region, 0) + n
     names = sorted({*run.traffic, *moved})
     rest = {name: (run.traffic[name].total if name in run.traffic else 0) - moved.get(name, 0) for name in names}
-    cycles = run.cycles - sum(one.cycles for one in run.operators)
+    cycles = run.cycles - sum(operator.cycles for operator in run.operators)
     joules = sum(sum(parts.values()) for parts in operator_energy(run, machine).values())
     whole = energy(run, machine).energy_mj
     over = whole - joules
     return Outside(cycles, 0.0 if abs(over) <= 1e-9 * abs(whole) else over, {name: n for name, n in rest.items() if n})
 
 
-def operator_json(one: OperatorResult) -> dict[str, Any]:
+def operator_json(operator_result: OperatorResult) -> dict[str, Any]:
     """An operator as plain data; ``operands`` and ``cycles_by_part`` are lists of objects."""
-    row: dict[str, Any] = {name: getattr(one, name) for name in _PLAIN}
-    row["cycles_by_cause"] = dict(one.by_cause)
-    row["main_cause"] = None if one.main_cause is None else str(one.main_cause)
-    row["cycles_by_part"] = [asdict(part) for part in one.parts]
-    row["energy_mj_by_part"] = dict(one.energy_mj_by_part)
-    row["traffic"] = dict(one.traffic)
-    row["bytes_in_use"] = None if one.bytes_in_use is None else dict(one.bytes_in_use)
+    row: dict[str, Any] = {name: getattr(operator_result, name) for name in _PLAIN}
+    row["cycles_by_cause"] = dict(operator_result.by_cause)
+    row["main_cause"] = None if operator_result.main_cause is None else str(operator_result.main_cause)
+    row["cycles_by_part"] = [asdict(part) for part in operator_result.parts]
+    row["energy_mj_by_part"] = dict(operator_result.energy_mj_by_part)
+    row["traffic"] = dict(operator_result.traffic)
+    row["bytes_in_use"] = None if operator_result.bytes_in_use is None else dict(operator_result.bytes_in_use)
     for name in ("inputs", "outputs"):
-        row[name] = _as_list(getattr(one, name))
+        row[name] = _as_list(getattr(operator_result, name))
     for name in ("input_shapes", "output_shapes"):
-        shapes = getattr(one, name)
+        shapes = getattr(operator_result, name)
         row[name] = None if shapes is None else [list(shape) for shape in shapes]
-    row["operands"] = [asdict(place) for place in one.operands]
+    row["operands"] = [asdict(place) for place in operator_result.operands]
     return row
 
 

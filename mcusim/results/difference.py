@@ -87,49 +87,49 @@ def explain_cycles(
     first: Mapping[_Key, int], first_clock: int, second: Mapping[_Key, int], second_clock: int
 ) -> tuple[Difference, ...]:
     """:func:`explain` for cycles by cause, region and what, of runs at these clocks in Hz."""
-    found = [
+    differences = [
         Difference(*key, Fraction(second.get(key, 0) - first.get(key, 0), second_clock)) for key in {**first, **second}
     ]
     cycles = sum(first.values())
     clock = Fraction(cycles, second_clock) - Fraction(cycles, first_clock)
-    parts = [part for part in (Difference(CLOCK, "", "", clock), *found) if part.seconds]
+    parts = [part for part in (Difference(CLOCK, "", "", clock), *differences) if part.seconds]
     return tuple(sorted(parts, key=lambda d: (-abs(d.seconds), d.cause, d.region, d.what)))
 
 
 def cycles_by_part(run: Run) -> dict[_Key, int]:
     """The cycles of a run by cause, region and what; they sum to the run's."""
-    found: dict[_Key, int] = {}
+    result: dict[_Key, int] = {}
     rest = dict(run.by_cause)
     for wait in run.waits:
         key = (wait.cause, wait.region, WORDS.get(wait.role, wait.role))
-        found[key] = found.get(key, 0) + wait.cycles
+        result[key] = result.get(key, 0) + wait.cycles
         rest[wait.cause] = rest.get(wait.cause, 0) - wait.cycles
     for operator in run.operators:
         key, cycles = ("compute", "", operator.type), operator.by_cause.get("compute", 0)
-        found[key] = found.get(key, 0) + cycles
+        result[key] = result.get(key, 0) + cycles
         rest["compute"] = rest.get("compute", 0) - cycles
     for cause, cycles in rest.items():
         if cycles:
-            found[cause, "", ""] = found.get((cause, "", ""), 0) + cycles
-    return found
+            result[cause, "", ""] = result.get((cause, "", ""), 0) + cycles
+    return result
 
 
 def operator_parts(run: Run) -> dict[int, dict[_Key, int]]:
     """Of each operator, by its index, the cycles by cause, region and what, the most first; they sum to its own."""
-    found: dict[int, dict[_Key, int]] = {operator.index: {} for operator in run.operators}
+    entries: dict[int, dict[_Key, int]] = {operator.index: {} for operator in run.operators}
     rest = {operator.index: dict(operator.by_cause) for operator in run.operators}
     for wait in run.waits:
-        own, key = found[wait.operator], (wait.cause, wait.region, WORDS.get(wait.role, wait.role))
+        own, key = entries[wait.operator], (wait.cause, wait.region, WORDS.get(wait.role, wait.role))
         own[key] = own.get(key, 0) + wait.cycles
         rest[wait.operator][wait.cause] -= wait.cycles
     for operator in run.operators:
-        own = found[operator.index]
+        own = entries[operator.index]
         for cause, cycles in rest[operator.index].items():
             key = (cause, "", operator.type if cause == "compute" else "")
             own[key] = own.get(key, 0) + cycles
     return {
         index: {key: own[key] for key in sorted(own, key=lambda key: (-own[key], key)) if own[key]}
-        for index, own in found.items()
+        for index, own in entries.items()
     }
 
 
@@ -170,10 +170,10 @@ def energy_words(first: Mapping[str, float], second: Mapping[str, float], most: 
     """:func:`energy_sentence` for millijoules by part."""
     names = {**first, **second}
     parts = [(part, Fraction(second.get(part, 0.0)) - Fraction(first.get(part, 0.0))) for part in names]
-    found = sorted((one for one in parts if one[1]), key=lambda one: -abs(one[1]))
-    if not found:
+    pairs = sorted((part for part in parts if part[1]), key=lambda pair: -abs(pair[1]))
+    if not pairs:
         return ""
-    whole, unit, words = _counted(found, most, "mJ")
+    whole, unit, words = _counted(pairs, most, "mJ")
     return f"{abs(whole):,} {unit} {'more' if whole >= 0 else 'less'}: {words}"
 
 

@@ -153,8 +153,8 @@ class EmulationResult(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
 
 def place(image: Image, address: int) -> str:
     """``function+0x1c``, or the bare address where no function is known."""
-    found = image.function_at(address)
-    if found is None:
+    function = image.function_at(address)
+    if function is None:
         return f"{address:#010x}"
-    name, offset = found
+    name, offset = function
     return f"{name}+{offset:#x}" if offset else name

@@ -188,15 +188,15 @@ def duty(machine: Machine, usage: Usage, asked: Period) -> Duty:
     asleep = power.run if power.sleep is None else power.sleep
     asleep += power.sdram_active if "sdram" in usage.external else 0.0
     asleep += power.qspi_idle if "qspi" in usage.external else 0.0
-    found = Duty(1e3 * period, 1e3 * usage.seconds, usage.seconds <= period, 1e3 * asleep)
-    if not found.met:
-        return found
+    result = Duty(1e3 * period, 1e3 * usage.seconds, usage.seconds <= period, 1e3 * asleep)
+    if not result.met:
+        return result
     active = delivered(machine, usage)
     sleeping = power.supply * (period - usage.seconds) * asleep
     watts = (active.energy_mj / 1e3 + sleeping) / period
-    peak = max(active.supply_current_ma, found.sleep_current_ma)
+    peak = max(active.supply_current_ma, result.sleep_current_ma)
     return replace(
-        found,
+        result,
         sleep_mj=1e3 * sleeping,
         energy_mj=active.energy_mj + 1e3 * sleeping,
         mean_power_mw=1e3 * watts,
@@ -259,7 +259,7 @@ def operator_energy(run: Run, machine: Machine) -> dict[int, dict[str, float]]:
     power, dma = machine.power, _dma_cycles(run)
     moved = operator_bytes(run)
     waits = power.run if power.stalled is None else power.stalled
-    found = {}
+    result = {}
     for operator in run.operators:
         seconds = operator.cycles / run.clock
         waited = waiting(operator.by_cause) / run.clock
@@ -273,29 +273,29 @@ def operator_energy(run: Run, machine: Machine) -> dict[int, dict[str, float]]:
                 n * power.energy_per_byte.get(region, 0.0) for region, n in moved.get(operator.index, {}).items()
             ),
         }
-        found[operator.index] = {part: 1e3 * amount for part, amount in joules.items()}
-    return found
+        result[operator.index] = {part: 1e3 * amount for part, amount in joules.items()}
+    return result
 
 
 def operator_bytes(run: Run) -> Mapping[int, Mapping[str, int]]:
     """Bytes that the tasks of each operator moved, by region."""
-    found: dict[int, dict[str, int]] = {}
+    result: dict[int, dict[str, int]] = {}
     for event in run.events:
-        own = found.setdefault(event.operator, {})
+        own = result.setdefault(event.operator, {})
         for region, n in event.moved.items():
             own[region] = own.get(region, 0) + n
-    return found
+    return result
 
 
 def _dma_cycles(run: Run) -> dict[int, int]:
     """Cycles of :func:`mcusim.results.energy.dma_busy_cycles` by operator."""
     reached: dict[str, int] = {}
-    found: dict[int, int] = {}
+    dma_cycles: dict[int, int] = {}
     transfers: list[Event] = [event for event in run.events if event.kind == "transfer"]
     for event in sorted(transfers, key=lambda e: (e.start, e.end)):
         controller = event.lane.partition(".")[0]
         before = reached.get(controller, 0)
-        found[event.operator] = found.get(event.operator, 0) + max(0, event.end - max(event.start, before))
+        dma_cycles[event.operator] = dma_cycles.get(event.operator, 0) + max(0, event.end - max(event.start, before))
         reached[controller] = max(before, event.end)
-    assert sum(found.values()) == dma_busy_cycles(transfers)
-    return found
+    assert sum(dma_cycles.values()) == dma_busy_cycles(transfers)
+    return dma_cycles

@@ -99,7 +99,7 @@ class Film(Displayed, SavedAsJson, SavedAsPage):
         return {
             **about,
             "ticks": L.TICK,
-            "caches": [one.to_json() for one in self.caches],
+            "caches": [cache.to_json() for cache in self.caches],
             "banks": self.banks,
             "regions": self.regions,
             "buffers": self.buffers,
@@ -168,8 +168,8 @@ class FilmScene:
             if e.task in spans
         )
         named = tuple(
-            {"name": one.name, "kind": one.kind, "address": one.span.address, "bytes": one.span.bytes}
-            for one in run.header.buffers
+            {"name": buffer.name, "kind": buffer.kind, "address": buffer.span.address, "bytes": buffer.span.bytes}
+            for buffer in run.header.buffers
         )
         return cls(run.header.model, run.fidelity, run.cycles, tasks, moved, named, place=place)
 
@@ -188,7 +188,7 @@ def film_of(recorder: FilmRecorder, scene: FilmScene, machine: Machine, asked: F
     until = min(recorder.until, scene.cycles, lost or recorder.until)
     begin = recorder.memory.state if recorder.begin is None else recorder.begin
     lanes = tuple(dict.fromkeys(["core", *(task["lane"] for task in scene.tasks)]))
-    tasks = [one for one in scene.tasks if one["end"] >= recorder.since and one["begin"] <= until]
+    tasks = [task for task in scene.tasks if task["end"] >= recorder.since and task["begin"] <= until]
     columns = _columns(recorder, until, scene, lanes)
     fetched = np.unique(columns["a"][columns["kind"] == record.FETCH])[:MOST_PLACES].tolist()
     return Film(
@@ -202,8 +202,8 @@ def film_of(recorder: FilmRecorder, scene: FilmScene, machine: Machine, asked: F
         tuple(_cache(begin, name, place) for name, place in CACHES if begin[place] > 0),
         {name: _rows(begin, block) for block, name in _blocks(recorder).items() if begin[block + L.KIND] == L.SDRAM},
         tuple(
-            {"name": one.name, "kind": one.kind, "bases": [one.base, *one.aliases], "bytes": one.size}
-            for one in recorder.memory.regions
+            {"name": region.name, "kind": region.kind, "bases": [region.base, *region.aliases], "bytes": region.size}
+            for region in recorder.memory.regions
         ),
         scene.buffers,
         tuple({**task, "lane": lanes.index(task["lane"])} for task in tasks),
@@ -216,7 +216,7 @@ def film_of(recorder: FilmRecorder, scene: FilmScene, machine: Machine, asked: F
 
 def _blocks(recorder: FilmRecorder) -> dict[int, str]:
     """Names of regions by their blocks, an alias's own block too."""
-    return {block: name for (name, _), block in sorted(recorder.memory.blocks.items(), key=lambda one: one[1])}
+    return {block: name for (name, _), block in sorted(recorder.memory.blocks.items(), key=lambda pair: pair[1])}
 
 
 def _cache(state: Words, name: str, place: int) -> FilmCache:
@@ -246,7 +246,7 @@ def _columns(recorder: FilmRecorder, until: int, scene: FilmScene, lanes: tuple[
     _in_accesses(kind, b)
     _in_lines(kind, a, recorder.memory.state)
     _in_rows(kind, a, recorder)
-    _in_beats(tick // L.TICK, kind, a, b, c, [(lanes.index(one.lane), one) for one in scene.moved])
+    _in_beats(tick // L.TICK, kind, a, b, c, [(lanes.index(transfer.lane), transfer) for transfer in scene.moved])
     columns = np.maximum(tick - since, 0), kind, a, b, c
     return {name: (column & 0xFFFF_FFFF).astype(np.uint32) for name, column in zip(COLUMNS, columns, strict=True)}
 
@@ -262,7 +262,7 @@ def _in_accesses(kind: Words, b: Words) -> None:
 def _in_lines(kind: Words, a: Words, state: Words) -> None:
     """Records of cache lines as their numbers: the ways of set 0 of the first cache, then set 1, ..."""
     of_line = (kind >= record.FILL) & (kind <= record.DROP)
-    places, found, first = a[of_line], np.full(int(of_line.sum()), NO_LINE), 0
+    places, values, first = a[of_line], np.full(int(of_line.sum()), NO_LINE), 0
     for place in (L.DATA_AT, L.CODE_AT):
         c = int(state[place])
         if c <= 0:
@@ -270,14 +270,17 @@ def _in_lines(kind: Words, a: Words, state: Words) -> None:
         lines = int(state[c + L.C_SETS] * state[c + L.C_WAYS])
         numbers = (places - c - L.CACHE) // L.CACHE_LINE
         own = (numbers >= 0) & (numbers < lines) & (places >= c)
-        found[own] = first + numbers[own]
+        values[own] = first + numbers[own]
         first += lines
-    a[of_line] = found
+    a[of_line] = values
 
 
 def _in_rows(kind: Words, a: Words, recorder: FilmRecorder) -> None:
     """Blocks as the numbers of their regions."""
-    of_row, regions = (kind == record.ROW) | (kind == record.REFRESH), [one.name for one in recorder.memory.regions]
+    of_row, regions = (
+        (kind == record.ROW) | (kind == record.REFRESH),
+        [region.name for region in recorder.memory.regions],
+    )
     for block, name in _blocks(recorder).items():
         a[of_row & (a == block)] = regions.index(name)
 

@@ -61,11 +61,11 @@ class FlashUse(Displayed):
     @property
     def used(self) -> dict[str, int]:
         """Bytes by region, in the order of the parts."""
-        found: dict[str, int] = {}
+        result: dict[str, int] = {}
         for part in self.parts:
             if part.region is not None:
-                found[part.region] = found.get(part.region, 0) + part.bytes
-        return found
+                result[part.region] = result.get(part.region, 0) + part.bytes
+        return result
 
     @property
     def over(self) -> DoesNotFit | None:
@@ -140,8 +140,8 @@ def _tables(graph: Graph, kernels: Profile | KernelSet, runtime: Runtime) -> int
 
 def _kept_in(machine: Machine, name: str | None) -> Region | None:
     """The region of that name if it keeps its bytes without power."""
-    found = machine.memory.get(name or "")
-    return found if found is not None and found.kind in ("flash", "qspi") else None
+    region = machine.memory.get(name or "")
+    return region if region is not None and region.kind in ("flash", "qspi") else None
 
 
 def _keeper(machine: Machine, weights: str | None, size: int, taken: Mapping[str | None, int]) -> str | None:
@@ -166,11 +166,11 @@ def _file_source(graph: Graph) -> str:
 
 def _stored(graph: Graph, unread: bool) -> int:
     """Bytes of the constants, with those that no operator reads or without; tensors that share a buffer count once."""
-    found, read = {}, {t for op in graph.operators for t in op.inputs}
+    counts, read = {}, {t for op in graph.operators for t in op.inputs}
     for tensor in graph.tensors:
         if tensor.data is not None and (unread or tensor.index in read):
-            found[tensor.data.__array_interface__["data"][0], tensor.bytes] = tensor.bytes
-    return sum(found.values())
+            counts[tensor.data.__array_interface__["data"][0], tensor.bytes] = tensor.bytes
+    return sum(counts.values())
 
 
 def _code(
@@ -196,10 +196,10 @@ def _trimmed(
     operators: Iterable[Operator], graph: Graph, chosen: KernelSet, isa: str, direct: bool = False
 ) -> tuple[int, list[Operator]]:
     """Bytes of the functions for ``operators``, and the operators that the set has none for."""
-    found = [(op, _symbol(graph, op, chosen, direct)) for op in operators]
-    symbols = {symbol for _, symbol in found if symbol is not None}
+    pairs = [(op, _symbol(graph, op, chosen, direct)) for op in operators]
+    symbols = {symbol for _, symbol in pairs if symbol is not None}
     size = chosen.loaded_bytes(isa, symbols) if symbols else 0
-    return size, [op for op, symbol in found if symbol is None]
+    return size, [op for op, symbol in pairs if symbol is None]
 
 
 def _symbol(graph: Graph, op: Operator, chosen: KernelSet, direct: bool) -> str | None:

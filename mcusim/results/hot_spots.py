@@ -48,8 +48,8 @@ class FunctionCost(Cost):
 
 def function_of(image: Image, address: int) -> tuple[str, int]:
     """Name and first address of the function an instruction is in; the address itself represents an unknown one."""
-    found = image.function_at(address)
-    return (found[0], address - found[1]) if found else (f"{address & ~0xFF:#010x}..", address & ~0xFF)
+    function = image.function_at(address)
+    return (function[0], address - function[1]) if function else (f"{address & ~0xFF:#010x}..", address & ~0xFF)
 
 
 def functions(profile: CycleProfile, image: Image) -> list[FunctionCost]:
@@ -60,11 +60,11 @@ def functions(profile: CycleProfile, image: Image) -> list[FunctionCost]:
     entries of handlers are calls. What exceptions took is in no other function's. Not modelled: calls deeper than the
     emulator follows, and tail calls by a register, whose time counts for the function called before.
     """
-    found: dict[tuple[str, int], FunctionCost] = {}
+    costs: dict[tuple[str, int], FunctionCost] = {}
 
     def at(address: int) -> FunctionCost:
         key = function_of(image, address)
-        return found.setdefault(key, FunctionCost(name=key[0], address=key[1]))
+        return costs.setdefault(key, FunctionCost(name=key[0], address=key[1]))
 
     for address, cost in profile.instructions.items():
         at(address).add(cost)
@@ -76,27 +76,27 @@ def functions(profile: CycleProfile, image: Image) -> list[FunctionCost]:
         if caller is not callee:
             outgoing[id(caller)] += edge.cycles
             incoming[id(callee)] += edge.cycles
-    for one in profile.exceptions:
-        if one.handler:
-            handler = at(one.handler)
-            handler.calls += one.count
-            incoming[id(handler)] += one.cycles
+    for exception in profile.exceptions:
+        if exception.handler:
+            handler = at(exception.handler)
+            handler.calls += exception.count
+            incoming[id(handler)] += exception.cycles
     for name, cycles in profile.apart.items():
-        found[name, 0] = FunctionCost(name=f"({name})", address=0, cycles=cycles)
-    for function in found.values():
+        costs[name, 0] = FunctionCost(name=f"({name})", address=0, cycles=cycles)
+    for function in costs.values():
         inclusive = max(function.cycles + outgoing[id(function)], incoming[id(function)])
         function.inclusive = min(inclusive, profile.cycles)
-    return sorted(found.values(), key=lambda row: (-row.cycles, row.address))
+    return sorted(costs.values(), key=lambda row: (-row.cycles, row.address))
 
 
 def lines(profile: CycleProfile, image: Image) -> list[tuple[Line, Cost]]:
     """The source lines that ran, the dearest first; instructions without one are left out."""
-    found: dict[Line, Cost] = defaultdict(Cost)
+    costs: dict[Line, Cost] = defaultdict(Cost)
     for address, cost in profile.instructions.items():
         line = image.line_at(address)
         if line is not None:
-            found[line].add(cost)
-    return sorted(found.items(), key=lambda row: (-row[1].cycles, row[0]))
+            costs[line].add(cost)
+    return sorted(costs.items(), key=lambda row: (-row[1].cycles, row[0]))
 
 
 def causes(profile: CycleProfile) -> dict[str, int]:
@@ -109,9 +109,9 @@ def causes(profile: CycleProfile) -> dict[str, int]:
 def whole(values: Iterable[float], total: int | None = None) -> list[int]:
     """``values`` as integers that sum to ``total`` (default: their sum, rounded down): largest remainders go up."""
     exact: Sequence[Fraction] = [Fraction(value) for value in values]
-    found = [int(value) for value in exact]
-    short = (int(sum(exact)) if total is None else total) - sum(found)
-    order = sorted(range(len(exact)), key=lambda i: (found[i] - exact[i], i))
+    result = [int(value) for value in exact]
+    short = (int(sum(exact)) if total is None else total) - sum(result)
+    order = sorted(range(len(exact)), key=lambda i: (result[i] - exact[i], i))
     for i in order[: max(0, short)]:
-        found[i] += 1
-    return found
+        result[i] += 1
+    return result

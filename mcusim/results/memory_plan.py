@@ -136,10 +136,14 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     @property
     def keeps_stored(self) -> bool:
         """Are the offsets those of the plan inside the file."""
-        given, found = self.graph.offline_plan, self.after.timeline
+        given, timeline = self.graph.offline_plan, self.after.timeline
         if OFFLINE not in self.after.placed or given is None or self.addresses.moves:
             return False
-        offsets = {t: at for one, at in zip(found.residents, self.addresses.offsets, strict=True) for t in one.tensors}
+        offsets = {
+            t: at
+            for resident, at in zip(timeline.residents, self.addresses.offsets, strict=True)
+            for t in resident.tensors
+        }
         return all(given[t] in (-1, at) for t, at in offsets.items())
 
     @property
@@ -162,7 +166,9 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the price of moving tensors depends on, without repetitions."""
-        return tuple(dict.fromkeys(line for one in self.defragmentation for line in one.assumptions))
+        return tuple(
+            dict.fromkeys(line for defragmentation in self.defragmentation for line in defragmentation.assumptions)
+        )
 
     def _line(self) -> str:
         order = "as stored" if self.ordering is None else "optimal order"

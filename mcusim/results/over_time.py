@@ -44,11 +44,11 @@ class Rate:
 
 def lanes(run: Run) -> dict[str, list[Event]]:
     """The events of every lane by their start, the core's first, then each DMA stream's that had any."""
-    found: dict[str, list[Event]] = {CORE: []}
+    events: dict[str, list[Event]] = {CORE: []}
     for event in run.events:
-        found.setdefault(event.lane, []).append(event)
-    names = sorted(found, key=lambda lane: (lane != CORE, lane))
-    return {name: sorted(found[name], key=lambda event: event.start) for name in names}
+        events.setdefault(event.lane, []).append(event)
+    names = sorted(events, key=lambda lane: (lane != CORE, lane))
+    return {name: sorted(events[name], key=lambda event: event.start) for name in names}
 
 
 def core_segments(run: Run) -> list[TimeSegment]:
@@ -57,17 +57,17 @@ def core_segments(run: Run) -> list[TimeSegment]:
     A wait belongs to the operator whose task comes next, the last one to the last operator, as the engine counts them:
     the segments of an operator sum to its cycles, the waits to the run's ``dma_wait``.
     """
-    found: list[TimeSegment] = []
+    segments: list[TimeSegment] = []
     now = operator = 0
     for event in lanes(run)[CORE]:
         operator = event.operator
         if event.start > now:
-            found.append(TimeSegment(now, event.start, operator))
-        found.append(TimeSegment(event.start, event.end, operator, event))
+            segments.append(TimeSegment(now, event.start, operator))
+        segments.append(TimeSegment(event.start, event.end, operator, event))
         now = event.end
     if now < run.cycles:
-        found.append(TimeSegment(now, run.cycles, operator))
-    return found
+        segments.append(TimeSegment(now, run.cycles, operator))
+    return segments
 
 
 def stretches(segments: Iterable[TimeSegment]) -> Iterator[list[TimeSegment]]:
@@ -97,7 +97,7 @@ def occupancy(run: Run, machine: Machine) -> dict[str, list[tuple[int, int]]]:
             continue
         for part in split_by_region(machine, buffer.span):
             alive.setdefault(part.region, []).append((part.address, part.end, *times))
-    return {name: _steps(found) for name, found in sorted(alive.items())}
+    return {name: _steps(entries) for name, entries in sorted(alive.items())}
 
 
 def rates(run: Run) -> dict[str, list[Rate]]:
@@ -105,12 +105,12 @@ def rates(run: Run) -> dict[str, list[Rate]]:
 
     What a task moves is spread evenly over its time: within a task, no more is recorded.
     """
-    found: dict[str, list[Event]] = {}
+    entries: dict[str, list[Event]] = {}
     for event in run.events:
         if event.end > event.start:
             for name in event.moved:
-                found.setdefault(name, []).append(event)
-    return {name: list(_rates(events, name)) for name, events in sorted(found.items())}
+                entries.setdefault(name, []).append(event)
+    return {name: list(_rates(events, name)) for name, events in sorted(entries.items())}
 
 
 class Lives:
@@ -121,10 +121,10 @@ class Lives:
 
     def __init__(self, segments: Iterable[TimeSegment], count: int) -> None:
         row = [(inf, -1.0)] * max(count, 1)  # buffers name operator 0 even where there is none
-        for one in segments:
-            if one.operator < count:
-                start, end = row[one.operator]
-                row[one.operator] = min(start, one.start), max(end, one.end)
+        for segment in segments:
+            if segment.operator < count:
+                start, end = row[segment.operator]
+                row[segment.operator] = min(start, segment.start), max(end, segment.end)
         self._rows = [row]
         while 2 ** len(self._rows) <= count:
             row = [_joined(a, b) for a, b in zip(row, row[2 ** (len(self._rows) - 1) :], strict=False)]
@@ -217,5 +217,5 @@ def _rates(events: Sequence[Event], region: str) -> Iterator[Rate]:
 
 
 def _sum(running: Sequence[Event], region: str, by_core: bool) -> float:
-    found = (event for event in running if (event.lane == CORE) is by_core)
-    return sum(event.moved[region] / (event.end - event.start) for event in found)
+    events = (event for event in running if (event.lane == CORE) is by_core)
+    return sum(event.moved[region] / (event.end - event.start) for event in events)

@@ -76,13 +76,13 @@ def tensor_places(header: Header, graph: Graph | None) -> tuple[TensorPlace, ...
     homes = {_index(buffer): buffer for buffer in header.buffers if _index(buffer) is not None}
     if graph is None:
         return tuple(_placed(i, homes[i]) for i in sorted(i for i in homes if i is not None))
-    found = []
+    places = []
     for tensor in graph.tensors:
         home = homes.get(tensor.index)
         kind = "constant" if tensor.constant else "activation"
         at = (None,) * 4 if home is None else (home.span.region, home.span.address, home.first, home.last)
-        found.append(TensorPlace(tensor.index, tensor.name, tensor.shape, tensor.dtype, tensor.bytes, kind, *at))
-    return tuple(found)
+        places.append(TensorPlace(tensor.index, tensor.name, tensor.shape, tensor.dtype, tensor.bytes, kind, *at))
+    return tuple(places)
 
 
 def _placed(index: int, home: Buffer) -> TensorPlace:
@@ -120,24 +120,24 @@ def bytes_in_use(header: Header, machine: Machine, steps: int) -> list[dict[str,
 
 
 def _in_use(parts: Sequence[Span]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     reached = 0
     for part in sorted(parts, key=lambda part: part.address):
         fresh = max(0, part.end - max(part.address, reached))
         reached = max(reached, part.end)
-        found[part.region] = found.get(part.region, 0) + fresh
-    return {region: size for region, size in sorted(found.items()) if size}
+        counts[part.region] = counts.get(part.region, 0) + fresh
+    return {region: size for region, size in sorted(counts.items()) if size}
 
 
 def operands(program: Program) -> Mapping[int, tuple[OperandPlace, ...]]:
     """What the calls of each operator, by its index, read and write."""
     alive = _Alive(program)
     copied = _copied(program, alive)
-    found: dict[int, dict[tuple[str, str | None], OperandPlace]] = {}
+    places: dict[int, dict[tuple[str, str | None], OperandPlace]] = {}
     for task in program.tasks:
         if not isinstance(task, Compute):
             continue
-        own = found.setdefault(task.operator, {})
+        own = places.setdefault(task.operator, {})
         for operand in task.operands:
             writes, span = operand.access != "r", operand.span
             buffer = alive.at(span.address, task.operator, writes)
@@ -148,7 +148,7 @@ def operands(program: Program) -> Mapping[int, tuple[OperandPlace, ...]]:
             name, key = None if buffer is None else buffer.name, (operand.role, _name(buffer, span))
             place = OperandPlace(operand.role, operand.access, tensor, name, *_at(span))
             own[key] = _joined(own[key], place) if key in own else place
-    return {operator: tuple(own.values()) for operator, own in found.items()}
+    return {operator: tuple(own.values()) for operator, own in places.items()}
 
 
 def _name(buffer: Buffer | None, span: Span) -> str:
@@ -167,16 +167,16 @@ def _joined(a: OperandPlace, b: OperandPlace) -> OperandPlace:
 
 def _copied(program: Program, alive: _Alive) -> dict[tuple[int, str], int]:
     """The tensor that the transfers of an operator and a kind copy, where it is known."""
-    found: dict[tuple[int, str], int] = {}
+    copied: dict[tuple[int, str], int] = {}
     for task in program.tasks:
-        if isinstance(task, Transfer) and (task.operator, task.kind) not in found:
+        if isinstance(task, Transfer) and (task.operator, task.kind) not in copied:
             writes = task.kind == "output"
             span = task.destination if writes else task.source
             buffer = alive.at(span.address, task.operator, writes)
             tensor = None if buffer is None else _index(buffer)
             if tensor is not None:
-                found[task.operator, task.kind] = tensor
-    return found
+                copied[task.operator, task.kind] = tensor
+    return copied
 
 
 class _Alive:
@@ -191,8 +191,8 @@ class _Alive:
         """The buffer that holds ``address``: of two at one place that which the operator makes when ``written``, else
         that which it finds."""
         step = self._steps.get(operator, operator)
-        found = sorted(self._around(address, step), key=lambda b: (b.first == step) is not written)
-        return found[0] if found else None
+        buffers = sorted(self._around(address, step), key=lambda b: (b.first == step) is not written)
+        return buffers[0] if buffers else None
 
     def _around(self, address: int, step: int) -> Iterator[Buffer]:
         if step not in self._by_step:

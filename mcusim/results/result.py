@@ -114,8 +114,8 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
         period = None if self.request is None else self.request.settings.period
         if period is None or self.run is None:
             return None
-        found = duty(self.machine, usage(self.run, self.machine), period)
-        return found if self.interval is None else found.within(self.interval.energy_mj)
+        result = duty(self.machine, usage(self.run, self.machine), period)
+        return result if self.interval is None else result.within(self.interval.energy_mj)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -150,9 +150,9 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
             }
         asked = None if self.request is None else self.request.settings.options
         wanted: tuple[Option[Any], ...] = (RUNTIME, ORDER, ALLOCATOR, IN_PLACE)
-        found = {one.name: None if asked is None else asked[one] for one in wanted}
+        entries = {option.name: None if asked is None else asked[option] for option in wanted}
         left_out = asked is not None and asked[WITHOUT]
-        return {**found, WITHOUT.name: WITHOUT.cell(left_out) if left_out else None, PATCHES.name: None}
+        return {**entries, WITHOUT.name: WITHOUT.cell(left_out) if left_out else None, PATCHES.name: None}
 
     @property
     def variant(self) -> str | None:
@@ -176,9 +176,9 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
             return self.step
         planning = self.planning
         runtime, without = str(planning[RUNTIME.name] or RUNTIME.default), planning[WITHOUT.name]
-        found = self.planner if runtime == RUNTIME.default else f"{self.planner} {runtime}"
-        found = f"{found} without {without}" if without else found
-        return f"{found} {planning['patches']['grid']}" if planning["patches"] else found
+        text = self.planner if runtime == RUNTIME.default else f"{self.planner} {runtime}"
+        text = f"{text} without {without}" if without else text
+        return f"{text} {planning['patches']['grid']}" if planning["patches"] else text
 
     @property
     def fits(self) -> bool:
@@ -282,7 +282,7 @@ def to_json(result: Result) -> dict[str, Any]:
         fault = ("operator", "type", "tile", "tiles", "symbol", "kind", "text", "pc", "address", "line")
         row["fault"] = {name: getattr(result.fault, name) for name in fault}
     row |= {"outputs": [output_json(output) for output in result.outputs]} if result.outputs else {}
-    row |= {"invocations": [asdict(one) for one in result.invocations]} if result.invocations else {}
+    row |= {"invocations": [asdict(invocation) for invocation in result.invocations]} if result.invocations else {}
     if result.unusable is not None:
         row["unusable"] = result.unusable
     if result.measured is not None:
@@ -322,10 +322,10 @@ def _figures(result: Result) -> dict[str, Any]:
         "peak_sram_bytes": sram_bytes(result),
         "memory": memory,
         "cycles_by_cause": dict(run.by_cause) if run else None,
-        "operators": [operator_json(one) for one in result.operators] if run else None,
+        "operators": [operator_json(operator) for operator in result.operators] if run else None,
         "outside_operators": asdict(outside(run, result.machine)) if run else None,
-        "tensors": [_tensor(one) for one in result.tensors] if run else None,
-        "buffers": [asdict(one) for one in buffer_places(run.header)] if run else None,
+        "tensors": [_tensor(tensor) for tensor in result.tensors] if run else None,
+        "buffers": [asdict(item) for item in buffer_places(run.header)] if run else None,
         "traffic": {name: asdict(t) for name, t in run.traffic.items()} if run else None,
         "busy": dict(run.busy) if run else None,
         "counters": dict(run.counters) if run else None,

@@ -107,13 +107,13 @@ class PatchStage:
 
     def needed(self, patch: Area, bounded: bool = True) -> dict[int, Area]:
         """By tensor, the part that ``patch`` of the target needs; ``bounded`` False: of maps without borders."""
-        found = {self.target: patch}
+        areas = {self.target: patch}
         for op in reversed(self.operators):
-            reach = self.reach(op, found[op.outputs[0]])
+            reach = self.reach(op, areas[op.outputs[0]])
             area = reach.inside if bounded else reach.area
             for tensor in _read(self.graph, op):
-                found[tensor] = found[tensor].around(area) if tensor in found else area
-        return found
+                areas[tensor] = areas[tensor].around(area) if tensor in areas else area
+        return areas
 
 
 def _cuts(size: int, count: int) -> list[tuple[int, int]]:
@@ -196,15 +196,15 @@ def _lost(graph: Graph, op: Operator) -> str:
 
 def legal_splits(graph: Graph) -> Mapping[int, PatchStage]:
     """The stages that can run on patches, by how many operators they have."""
-    found: dict[int, PatchStage] = {}
+    stages: dict[int, PatchStage] = {}
     for split, op in zip(range(1, len(graph.operators)), graph.operators, strict=False):
         if _obstacle(graph, op):
             break
         try:
-            found[split] = patch_stage(graph, split)
+            stages[split] = patch_stage(graph, split)
         except UsageError:
             continue
-    return found
+    return stages
 
 
 def operators_of_blocks(graph: Graph, blocks: int) -> int:

@@ -96,10 +96,10 @@ class _Cut:
         if has == wanted:
             return tensor
         begin = self._constant([0, wanted.top - has.top, wanted.left - has.left, 0])
-        found = self._part(tensor if origin is None else origin, wanted)
-        size = self._constant(list(self.tensors[found].shape))
-        self._add(CROP, (tensor, begin, size), found, {})
-        return found
+        crop = self._part(tensor if origin is None else origin, wanted)
+        size = self._constant(list(self.tensors[crop].shape))
+        self._add(CROP, (tensor, begin, size), crop, {})
+        return crop
 
     def _whole(self, tensor: int) -> Area:
         _, height, width, _ = self.tensors[tensor].shape

@@ -139,8 +139,8 @@ def _executed(
 def _runtimes() -> dict[str, Runtime]:
     package = import_module(__name__.rpartition(".")[0])
     modules = (import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__))
-    found = [runtime for module in modules if (runtime := getattr(module, "RUNTIME", None)) is not None]
-    return {runtime.name: runtime for runtime in sorted(found, key=lambda one: (one.name != DEFAULT, one.name))}
+    values = [runtime for module in modules if (runtime := getattr(module, "RUNTIME", None)) is not None]
+    return {runtime.name: runtime for runtime in sorted(values, key=lambda item: (item.name != DEFAULT, item.name))}
 
 
 def runtime_names() -> tuple[str, ...]:
@@ -161,9 +161,9 @@ def recorded_runtime(options: Mapping[str, object]) -> Runtime:
     """The runtime that a program's header names among its options, else the default one, without the techniques that
     it names. Raises UsageError."""
     left_out = [name for name in str(options.get("without", "")).split(",") if name]
-    found = find_runtime(str(options.get("runtime", DEFAULT))).without(left_out)
+    runtime = find_runtime(str(options.get("runtime", DEFAULT))).without(left_out)
     grid, split = options.get("patches"), options.get("patch_split")
-    return found.on_patches(
+    return runtime.on_patches(
         patches_of(None if grid is None else parse_grid(grid), split if isinstance(split, int) else None)
     )
 

@@ -68,7 +68,7 @@ def object_of(
             source = Path(folder) / "source.c"
             source.write_text(several[0], encoding="utf-8")
             return _compiled([source], isa, "the source", include, flags), "the source"
-    paths = [Path(one) for one in several]
+    paths = [Path(item) for item in several]
     for path in paths:
         if not os.path.isfile(path):  # noqa: PTH113  # which raises for no name
             raise UsageError(

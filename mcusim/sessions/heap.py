@@ -38,10 +38,10 @@ class SessionHeap:
 
     def copy(self) -> SessionHeap:
         """One with the same given out."""
-        found = SessionHeap(self.regions)
-        found._gaps = {name: [*gaps] for name, gaps in self._gaps.items()}
-        found._given, found._numbers = dict(self._given), dict(self._numbers)
-        return found
+        heap = SessionHeap(self.regions)
+        heap._gaps = {name: [*gaps] for name, gaps in self._gaps.items()}
+        heap._given, heap._numbers = dict(self._given), dict(self._numbers)
+        return heap
 
     def free_bytes(self, region: str) -> int:
         """Bytes of a region that are not given out, in one piece or several."""

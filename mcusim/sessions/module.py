@@ -72,13 +72,13 @@ class SectionPlaces:
 
     def symbols(self, sections: Mapping[int, int], commons: Mapping[int, int]) -> dict[str, int]:
         """What others can use."""
-        found = {}
+        symbols = {}
         for number, symbol in enumerate(self.file.symbols):
             if symbol.name and not symbol.local and number in commons:
-                found[symbol.name] = commons[number]
+                symbols[symbol.name] = commons[number]
             elif symbol.name and not symbol.local and symbol.section in sections:
-                found[symbol.name] = sections[symbol.section] + symbol.value
-        return found
+                symbols[symbol.name] = sections[symbol.section] + symbol.value
+        return symbols
 
     def constructors(self, sections: Mapping[int, int]) -> list[int]:
         """Addresses of the words that point at functions to be called once it is loaded, in their order."""

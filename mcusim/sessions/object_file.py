@@ -73,17 +73,17 @@ class ObjectFile:
     @cached_property
     def loaded(self) -> dict[int, Section]:
         """The sections that go into memory, by their numbers. Raises ImageError for one that cannot."""
-        found = {number: one for number, one in enumerate(self.elf.sections) if one.allocated and one.size}
-        for one in found.values():
-            alignment = max(one.alignment, 1)
+        sections = {number: item for number, item in enumerate(self.elf.sections) if item.allocated and item.size}
+        for section in sections.values():
+            alignment = max(section.alignment, 1)
             if alignment & (alignment - 1) or alignment > LARGEST_ALIGNMENT:
-                raise ImageError(f"{self.path}: section {one.name} is aligned to {one.alignment} B: damaged")
-        return found
+                raise ImageError(f"{self.path}: section {section.name} is aligned to {section.alignment} B: damaged")
+        return sections
 
     @cached_property
     def symbols(self) -> tuple[ObjectSymbol, ...]:
         """By their numbers. Raises ImageError for a damaged table."""
-        table = next((one for one in self.elf.sections if one.kind == _SYMBOLS), None)
+        table = next((section for section in self.elf.sections if section.kind == _SYMBOLS), None)
         if table is None:
             return ()
         content = self._content(table)
@@ -105,13 +105,16 @@ class ObjectFile:
     @cached_property
     def relocations(self) -> dict[int, tuple[ObjectRelocation, ...]]:
         """Of each loaded section, in the order of their places. Raises ImageError for damaged ones."""
-        found: dict[int, tuple[ObjectRelocation, ...]] = {}
+        entries: dict[int, tuple[ObjectRelocation, ...]] = {}
         for table in self.elf.sections:
             if table.kind in (_REL, _RELA) and table.info in self.loaded:
-                found[table.info] = (*found.get(table.info, ()), *self._read(table))
-        if sum(map(len, found.values())) > MOST_RELOCATIONS:
+                entries[table.info] = (*entries.get(table.info, ()), *self._read(table))
+        if sum(map(len, entries.values())) > MOST_RELOCATIONS:
             raise ImageError(f"{self.path}: has over {MOST_RELOCATIONS:,} relocations")
-        return {number: tuple(sorted(several, key=lambda one: one.place)) for number, several in found.items()}
+        return {
+            number: tuple(sorted(several, key=lambda relocation: relocation.place))
+            for number, several in entries.items()
+        }
 
     def _read(self, table: Section) -> Iterator[ObjectRelocation]:
         content, size = self._content(table), 8 if table.kind == _REL else 12
@@ -140,9 +143,11 @@ class ObjectFile:
 
     def needed(self) -> list[str]:
         """Names of other modules' symbols, weak ones not, in the order of the file."""
-        used = {one.symbol for several in self.relocations.values() for one in several}
+        used = {relocation.symbol for several in self.relocations.values() for relocation in several}
         return [
-            one.name for number, one in enumerate(self.symbols) if number in used and one.elsewhere and not one.weak
+            symbol.name
+            for number, symbol in enumerate(self.symbols)
+            if number in used and symbol.elsewhere and not symbol.weak
         ]
 
     def linked(
@@ -154,18 +159,23 @@ class ObjectFile:
         None for none (a weak one is then 0). Raises ImageError for a field that cannot hold what it should.
         """
         link = _Linking(self, addresses, commons, known, veneers)
-        found = {}
+        entries = {}
         for number, section in self.loaded.items():
             if section.kind != _NOBITS:
                 data = bytearray(self._content(section))
-                for one in self.relocations.get(number, ()):
-                    link.apply(one, data, addresses[number], section.name)
-                found[number] = bytes(data)
-        return found, bytes(link.made)
+                for relocation in self.relocations.get(number, ()):
+                    link.apply(relocation, data, addresses[number], section.name)
+                entries[number] = bytes(data)
+        return entries, bytes(link.made)
 
     def calls(self) -> int:
         """How many symbols may need a veneer."""
-        branches = {one.symbol for several in self.relocations.values() for one in several if one.kind in _BRANCHES}
+        branches = {
+            relocation.symbol
+            for several in self.relocations.values()
+            for relocation in several
+            if relocation.kind in _BRANCHES
+        }
         return len(branches)
 
     @property
@@ -176,7 +186,7 @@ class ObjectFile:
     @property
     def commons(self) -> dict[int, ObjectSymbol]:
         """Variables without a section of their own, by number; ``value`` is what they are aligned to."""
-        return {number: one for number, one in enumerate(self.symbols) if one.section == _COMMON}
+        return {number: symbol for number, symbol in enumerate(self.symbols) if symbol.section == _COMMON}
 
 
 class _Linking:
@@ -200,57 +210,57 @@ class _Linking:
             return (self.known(symbol.name) if symbol.name else None) or 0
         return self.addresses.get(symbol.section, 0) + symbol.value
 
-    def apply(self, one: ObjectRelocation, data: bytearray, base: int, name: str) -> None:
-        where = f"{self.file.path}: {name}+{one.place:#x}: {_name(one.kind)}"
-        value, place = self._value(one.symbol), base + one.place
-        if one.kind in _BRANCHES:
-            self._branch(where, one, data, value, place)
-        elif one.kind in _HALVES:
-            self._half(where, one, data, value)
+    def apply(self, relocation: ObjectRelocation, data: bytearray, base: int, name: str) -> None:
+        where = f"{self.file.path}: {name}+{relocation.place:#x}: {_name(relocation.kind)}"
+        value, place = self._value(relocation.symbol), base + relocation.place
+        if relocation.kind in _BRANCHES:
+            self._branch(where, relocation, data, value, place)
+        elif relocation.kind in _HALVES:
+            self._half(where, relocation, data, value)
         else:
-            held = int.from_bytes(data[one.place : one.place + 4], "little", signed=True)
-            top = held & 0x8000_0000 if one.kind == _PREL31 else 0
-            if one.kind == _PREL31:
+            held = int.from_bytes(data[relocation.place : relocation.place + 4], "little", signed=True)
+            top = held & 0x8000_0000 if relocation.kind == _PREL31 else 0
+            if relocation.kind == _PREL31:
                 held = (held & 0x7FFF_FFFF ^ 0x4000_0000) - 0x4000_0000
-            new = value + (held if one.addend is None else one.addend)
-            new -= place if one.kind in (_REL32, _PREL31) else 0
-            if one.kind == _PREL31:
+            new = value + (held if relocation.addend is None else relocation.addend)
+            new -= place if relocation.kind in (_REL32, _PREL31) else 0
+            if relocation.kind == _PREL31:
                 if not -(1 << 30) <= new < 1 << 30:
                     raise ImageError(f"{where}: cannot reach {new:+,} B")
                 new = new & 0x7FFF_FFFF | top
-            data[one.place : one.place + 4] = (new & 0xFFFF_FFFF).to_bytes(4, "little")
+            data[relocation.place : relocation.place + 4] = (new & 0xFFFF_FFFF).to_bytes(4, "little")
 
-    def _half(self, where: str, one: ObjectRelocation, data: bytearray, value: int) -> None:
-        first, second = struct.unpack_from("<HH", data, one.place)
+    def _half(self, where: str, relocation: ObjectRelocation, data: bytearray, value: int) -> None:
+        first, second = struct.unpack_from("<HH", data, relocation.place)
         if first & 0xFBF0 not in (0xF240, 0xF2C0) or second & 0x8000:
             raise ImageError(f"{where}: no such instruction there: damaged")
         held = (first & 15) << 12 | (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
         held = (held ^ 0x8000) - 0x8000
-        full = value + (held if one.addend is None else one.addend)
-        new = (full >> 16 if one.kind == _MOVT else full) & 0xFFFF
+        full = value + (held if relocation.addend is None else relocation.addend)
+        new = (full >> 16 if relocation.kind == _MOVT else full) & 0xFFFF
         first = first & 0xFBF0 | new >> 12 | (new >> 11 & 1) << 10
         second = second & 0x8F00 | (new >> 8 & 7) << 12 | new & 0xFF
-        struct.pack_into("<HH", data, one.place, first, second)
+        struct.pack_into("<HH", data, relocation.place, first, second)
 
-    def _branch(self, where: str, one: ObjectRelocation, data: bytearray, value: int, place: int) -> None:
-        symbol, conditional = self.file.symbols[one.symbol], one.kind == _JUMP19
-        first, second = struct.unpack_from("<HH", data, one.place)
+    def _branch(self, where: str, relocation: ObjectRelocation, data: bytearray, value: int, place: int) -> None:
+        symbol, conditional = self.file.symbols[relocation.symbol], relocation.kind == _JUMP19
+        first, second = struct.unpack_from("<HH", data, relocation.place)
         held = branch_distance(first, second, conditional)
         if held is None:
             raise ImageError(f"{where}: no such instruction there: damaged")
-        addend = held if one.addend is None else one.addend
+        addend = held if relocation.addend is None else relocation.addend
         if symbol.elsewhere and not value:  # weak and nowhere: on to the next instruction
-            struct.pack_into("<HH", data, one.place, 0xF3AF, 0x8000)
+            struct.pack_into("<HH", data, relocation.place, 0xF3AF, 0x8000)
             return
         if symbol.function and not value & 1:
             raise ImageError(f"{where}: {symbol.name} is Arm code, which a Cortex-M has not")
         distance = (value & ~1) + addend - place
         reach = 1 << 20 if conditional else 1 << 24
         if not -reach <= distance < reach:
-            distance = self._veneer(one.symbol, value | 1) + addend - place
+            distance = self._veneer(relocation.symbol, value | 1) + addend - place
         if not -reach <= distance < reach:
             raise ImageError(f"{where}: cannot reach {symbol.name or 'its target'}, {distance:+,} B away")
-        struct.pack_into("<HH", data, one.place, *with_branch_distance(first, second, conditional, distance))
+        struct.pack_into("<HH", data, relocation.place, *with_branch_distance(first, second, conditional, distance))
 
     def _veneer(self, number: int, target: int) -> int:
         if number not in self._veneers:
@@ -268,10 +278,12 @@ def _name(kind: int) -> str:
 def read_object(path: str | Path, name: str | None = None) -> ObjectFile:
     """The object file at ``path``, checked; errors call it ``name``. Raises ImageError."""
     shown = name or str(path)[:300]
-    found = ObjectFile(parse_object(program_bytes(Path(path), shown), shown))
-    if found.elf.warnings:
-        raise ImageError(f"{shown}: {found.elf.warnings[0]}")
-    if not found.loaded:
+    object_file = ObjectFile(parse_object(program_bytes(Path(path), shown), shown))
+    if object_file.elf.warnings:
+        raise ImageError(f"{shown}: {object_file.elf.warnings[0]}")
+    if not object_file.loaded:
         raise ImageError(f"{shown}: has nothing to load")
-    assert found.symbols is not None and found.relocations is not None  # read now: what is damaged is said at once
-    return found
+    assert (
+        object_file.symbols is not None and object_file.relocations is not None
+    )  # read now: what is damaged is said at once
+    return object_file

@@ -147,13 +147,13 @@ def read_prototypes(data: bytes) -> dict[str, Prototype]:
         section = file.get_section_by_name(".debug_info")
         if section is None or not 0 < section.data_size <= LARGEST:
             return {}
-        found = {}
+        prototypes = {}
         for unit in file.get_dwarf_info().iter_CUs():
             for entry in unit.get_top_DIE().iter_children():
                 prototype = _prototype(entry)
                 if prototype is not None:
-                    found[prototype.name] = prototype
-        return found
+                    prototypes[prototype.name] = prototype
+        return prototypes
     except Exception:  # pyelftools trusts what a file says
         return {}
 
@@ -208,19 +208,19 @@ def _referred(entry: Any) -> Any:
 
 def _type_of(entry: Any) -> CType:
     """The type that an entry refers to."""
-    found = _referred(entry)
+    referred = _referred(entry)
     words: list[str] = []
     shown = ""
     for _ in range(MOST_TYPES):
-        if found is None:
+        if referred is None:
             return CType(" ".join([*words, shown or "void"]), "void", 0)
-        tag = found.tag.removeprefix("DW_TAG_")
-        name = _text(found.attributes["DW_AT_name"].value) if "DW_AT_name" in found.attributes else ""
+        tag = referred.tag.removeprefix("DW_TAG_")
+        name = _text(referred.attributes["DW_AT_name"].value) if "DW_AT_name" in referred.attributes else ""
         if tag not in _WRAPPERS:
-            return _plain(found, tag, " ".join([*words, shown or name]))
+            return _plain(referred, tag, " ".join([*words, shown or name]))
         words += [_QUALIFIERS[tag]] if tag in _QUALIFIERS and not shown else []
         shown = shown or (name if tag == "typedef" else "")
-        found = _referred(found)
+        referred = _referred(referred)
     return CType("?", "other", 0)
 
 

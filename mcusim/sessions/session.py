@@ -404,11 +404,11 @@ class DeviceSession:
 
     def _near(self, name: str) -> str:
         """The three names most like it, a user's modules before the runtime."""
-        found: list[str] = []
+        texts: list[str] = []
         for module in sorted(self.modules, key=lambda module: module.name == RUNTIME):
-            found += get_close_matches(name[:80], module.symbols, n=3, cutoff=0.3)
+            texts += get_close_matches(name[:80], module.symbols, n=3, cutoff=0.3)
         own = [symbol for module in self.modules if module.name != RUNTIME for symbol in module.symbols]
-        return f"; did you mean {', '.join((found or sorted(own))[:3])}?" if found or own else "; none is loaded yet"
+        return f"; did you mean {', '.join((texts or sorted(own))[:3])}?" if texts or own else "; none is loaded yet"
 
     @contextmanager
     def lazy(self) -> Iterator[DeviceSession]:
@@ -570,10 +570,10 @@ class DeviceSession:
         return SessionFault(stop.kind, f"{name}: {text}", location)
 
     def _location(self, pc: int) -> str:
-        found = [(value & ~1, name) for name, value in self.symbols.items() if value & 1 and value & ~1 <= pc]
-        if not found or pc - max(found)[0] > 1 << 16:
+        pairs = [(value & ~1, name) for name, value in self.symbols.items() if value & 1 and value & ~1 <= pc]
+        if not pairs or pc - max(pairs)[0] > 1 << 16:
             return f"at {pc:#010x}"
-        begin, name = max(found)
+        begin, name = max(pairs)
         return f"{name}+{pc - begin:#x}"
 
 

@@ -34,21 +34,21 @@ CLOCKS = ("clock", "core.clock", "bus.clock")
 
 def axis_values(key: str, raw: object) -> tuple[Value, ...]:
     """The values of axis ``key``: a list, or ``{ low, high, step }`` written out. Raises UsageError or UnitError."""
-    found = _written_out(raw) if isinstance(raw, Mapping) else raw
-    if not isinstance(found, list):
+    values = _written_out(raw) if isinstance(raw, Mapping) else raw
+    if not isinstance(values, list):
         raise UsageError("must be a list of values, or { low = ..., high = ..., step = ... }")
-    if not found:
+    if not values:
         raise UsageError("is an empty list: name at least one value")
-    if len(found) > MOST_VALUES:
-        raise UsageError(f"has {len(found):,} values; at most {MOST_VALUES:,}")
+    if len(values) > MOST_VALUES:
+        raise UsageError(f"has {len(values):,} values; at most {MOST_VALUES:,}")
     if key in OPTIONS:
-        return tuple(_option(key, value) for value in found)
-    for value in found:
+        return tuple(_option(key, value) for value in values)
+    for value in values:
         if not isinstance(value, str | int | float):
             raise UsageError(f"the value {show(value)} is neither text nor number")
         if not isinstance(value, str) and not abs(value) < 1 << 63:
             raise UsageError(f"the value {show(value)} is too large, or no number")
-    return tuple(found)
+    return tuple(values)
 
 
 def _option(key: str, value: object) -> Value:
@@ -85,9 +85,9 @@ def _written_out(table: Mapping[str, Any]) -> list[Any]:
 def _parts(key: str, value: object) -> tuple[Fraction, str]:
     """A number and its unit, empty for a plain number."""
     if isinstance(value, str):
-        found = quantity_parts(value)
-        if found is not None:
-            return found
+        parts = quantity_parts(value)
+        if parts is not None:
+            return parts
     elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
         return Fraction(str(value)), ""
     raise UsageError(f"{key} = {show(value)}: must be a number, or a number and a unit in quotes")

@@ -60,9 +60,9 @@ def estimate(study: Study, jobs: int | None = None) -> dict[str, Any]:
     }
 
 
-def _examples(found: Sequence[Point]) -> list[Point]:
-    """The first, and others in case that it does not fit: ``found`` has the points in reverse."""
-    return [found[-1], found[0], found[len(found) // 2]]
+def _examples(pairs: Sequence[Point]) -> list[Point]:
+    """The first, and others in case that it does not fit: ``pairs`` has the points in reverse."""
+    return [pairs[-1], pairs[0], pairs[len(pairs) // 2]]
 
 
 def _timed(work: SharedWork, point: Point) -> tuple[float, Row]:
@@ -78,9 +78,11 @@ def _seconds(kind: Kind, timed: Mapping[Kind, float]) -> float:
     if kind in timed:
         return timed[kind]
     policy, fidelity = BASE.index("policy"), BASE.index("fidelity")
-    alike = [one for key, one in timed.items() if (key[policy], key[fidelity]) == (kind[policy], kind[fidelity])]
-    return _mean(alike or [one for key, one in timed.items() if key[fidelity] == kind[fidelity]] or [*timed.values()])
+    alike = [value for key, value in timed.items() if (key[policy], key[fidelity]) == (kind[policy], kind[fidelity])]
+    return _mean(
+        alike or [value for key, value in timed.items() if key[fidelity] == kind[fidelity]] or [*timed.values()]
+    )
 
 
-def _mean(found: Sequence[float]) -> float:
-    return sum(found) / max(1, len(found))
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / max(1, len(values))

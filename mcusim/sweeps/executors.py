@@ -78,11 +78,11 @@ def _until_one_dies(work: SharedWork, rest: Iterator[Batch], count: int, lost: l
             for future in done:
                 batch = waiting.pop(future)
                 try:
-                    found = future.result()
+                    result = future.result()
                 except BrokenProcessPool:
                     lost.append(batch)
                 else:
-                    yield found
+                    yield result
         lost.extend(waiting.values())
 
 
@@ -102,12 +102,12 @@ def _one_by_one(work: SharedWork, lost: Sequence[Batch]) -> Generator[list[Done]
             while points:
                 key, _ = points[0]
                 try:
-                    found = processes.submit(perform, work, (points[0],)).result()
+                    result = processes.submit(perform, work, (points[0],)).result()
                 except BrokenProcessPool:
                     yield [(key, failed(DIED))]
                     del points[0]
                     break
-                yield found
+                yield result
                 del points[0]
 
 

@@ -124,8 +124,8 @@ def _check(node: ast.expr, names: set[str], depth: int) -> None:
             below = _arguments(node, names)
         case _:
             raise UsageError(f"has something that cannot be in an expression: {quoted(_source(node))}")
-    for one in below:
-        _check(one, names, depth + 1)
+    for item in below:
+        _check(item, names, depth + 1)
 
 
 def _source(node: ast.expr) -> str:
@@ -145,23 +145,23 @@ def _name(node: ast.expr) -> str:
 
 
 def _compared(ops: list[ast.cmpop], right: list[ast.expr]) -> list[ast.expr]:
-    found = []
-    for op, one in zip(ops, right, strict=True):
+    nodes = []
+    for op, node in zip(ops, right, strict=True):
         if isinstance(op, ast.In | ast.NotIn):
-            if not isinstance(one, ast.List | ast.Tuple):
+            if not isinstance(node, ast.List | ast.Tuple):
                 raise UsageError('"in" needs a list of values')
-            found += one.elts
+            nodes += node.elts
         elif type(op) in _ORDER or isinstance(op, ast.Eq | ast.NotEq):
-            found.append(one)
+            nodes.append(node)
         else:
             raise UsageError('compares with "is"; write ==')
-    return found
+    return nodes
 
 
 def _arguments(call: ast.Call, names: set[str]) -> list[ast.expr]:
     """The arguments of a function; ``column("x")`` is a column."""
     function = call.func.id if isinstance(call.func, ast.Name) else ""
-    if call.keywords or any(isinstance(one, ast.Starred) for one in call.args):
+    if call.keywords or any(isinstance(arg, ast.Starred) for arg in call.args):
         raise UsageError(f"calls {quoted(function)} with named or starred arguments")
     if function == "column":
         match call.args:
@@ -203,28 +203,28 @@ def _value(node: ast.expr, row: Mapping[str, Value]) -> Any:
         case ast.Call(func=ast.Name(id="column"), args=[ast.Constant(value=name)]):
             return row[str(name)]
         case ast.Call(func=ast.Name(id=function), args=arguments):
-            return _computed(FUNCTIONS[function], [_value(one, row) for one in arguments])
+            return _computed(FUNCTIONS[function], [_value(argument, row) for argument in arguments])
     raise AssertionError(f"unchecked {node}")
 
 
 def _all(values: list[ast.expr], row: Mapping[str, Value]) -> bool | None:
-    found = [_value(one, row) for one in values]
-    return False if any(one is not None and not one for one in found) else None if None in found else True
+    items = [_value(value, row) for value in values]
+    return False if any(item is not None and not item for item in items) else None if None in items else True
 
 
 def _any(values: list[ast.expr], row: Mapping[str, Value]) -> bool | None:
-    found = [_value(one, row) for one in values]
-    return True if any(found) else None if None in found else False
+    items = [_value(value, row) for value in values]
+    return True if any(items) else None if None in items else False
 
 
 def _number(value: Any) -> int | float:
     """``value`` where a number is needed."""
     if not isinstance(value, str):
         return value  # type: ignore[no-any-return]
-    found = magnitude(value)
-    if found is None:
+    pair = magnitude(value)
+    if pair is None:
         raise UsageError(f"{quoted(value)} is not a number or a quantity")
-    return float(found[0])
+    return float(pair[0])
 
 
 def _computed(function: Callable[..., Any], values: list[Any]) -> Any:
@@ -235,10 +235,10 @@ def _computed(function: Callable[..., Any], values: list[Any]) -> Any:
     if function is operator.pow:
         numbers = [float(n) for n in numbers]
     try:
-        found = function(*numbers)
+        result = function(*numbers)
     except (ArithmeticError, ValueError):
         return None
-    return found if isinstance(found, int | float) and abs(found) < LARGEST else None
+    return result if isinstance(result, int | float) and abs(result) < LARGEST else None
 
 
 def _compare(node: ast.Compare, row: Mapping[str, Value]) -> bool | None:
@@ -246,7 +246,7 @@ def _compare(node: ast.Compare, row: Mapping[str, Value]) -> bool | None:
     for op, right in zip(node.ops, node.comparators, strict=True):
         if isinstance(op, ast.In | ast.NotIn):
             assert isinstance(right, ast.List | ast.Tuple)
-            found = any(_equal(left, _value(one, row)) for one in right.elts)
+            found = any(_equal(left, _value(elt, row)) for elt in right.elts)
             result = result and found is isinstance(op, ast.In)
             continue
         value = _value(right, row)
@@ -264,7 +264,7 @@ def _equal(left: Value, right: Value) -> bool:
     """Equal texts, or equal quantities however they are written."""
     if left is None or right is None or left == right:
         return left is right or left == right
-    a, b = ((magnitude(one) if isinstance(one, str) else None) for one in (left, right))
+    a, b = ((magnitude(item) if isinstance(item, str) else None) for item in (left, right))
     if isinstance(left, str) and isinstance(right, str):
         return a is not None and a == b
     if a is not None or b is not None:

@@ -100,6 +100,6 @@ def kernels_of(path: str, sha256: str, fidelity: str) -> Kernels:
     return resolve(path, fidelity)
 
 
-def _require(what: str, path: str, found: str, wanted: str) -> None:
-    if found != wanted:
+def _require(what: str, path: str, text: str, wanted: str) -> None:
+    if text != wanted:
         raise InputError(f"{what} {path[:200]}: not the same as where the sweep was started")

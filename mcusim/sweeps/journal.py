@@ -91,9 +91,9 @@ class Journal:
                 raise UsageError(f"{self.path}: is not the journal of a sweep; name another output, or move it away")
             end = len(HEAD)
             for line in file if head == HEAD else ():
-                found = _line(line)
-                if found is not None and found[0] in known:
-                    self.rows[found[0]] = found[1]
+                pair = _line(line)
+                if pair is not None and pair[0] in known:
+                    self.rows[pair[0]] = pair[1]
                 end += len(line) if line.endswith(b"\n") else 0
         os.ftruncate(self._file, end if head == HEAD else 0)
         os.lseek(self._file, 0, os.SEEK_END)
@@ -106,10 +106,10 @@ class Journal:
 
     def add(self, rows: Iterable[Done]) -> None:
         """Append ``rows``, each with the key of its point."""
-        found = dict(rows)
+        entries = dict(rows)
         try:
-            self._append(b"".join(_written(key, row) for key, row in found.items()))
-            self.rows |= found
+            self._append(b"".join(_written(key, row) for key, row in entries.items()))
+            self.rows |= entries
             if monotonic() - self._synced > SYNC:
                 self.sync()
         except OSError as error:

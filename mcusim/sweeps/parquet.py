@@ -57,14 +57,14 @@ def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequ
 def _derived(study: Study, columns: Mapping[str, list[Value]], count: int) -> dict[str, list[Value]]:
     from mcusim.errors import StudyError
 
-    found: dict[str, list[Value]] = {}
+    derived: dict[str, list[Value]] = {}
     for name, expression in study.derived.items():
-        read = {one: found.get(one) or columns.get(one) or [None] * count for one in expression.names}
+        read = {name: derived.get(name) or columns.get(name) or [None] * count for name in expression.names}
         try:
-            found[name] = [expression({one: read[one][n] for one in read}) for n in range(count)]
+            derived[name] = [expression({text: read[text][n] for text in read}) for n in range(count)]
         except UsageError as error:
             raise StudyError(f"{expression.place or study.name}: {error}") from None
-    return found
+    return derived
 
 
 def check_derived(study: Study, points: Sequence[Point]) -> None:
@@ -114,7 +114,7 @@ def _settle(folder: Path) -> None:
         os.close(handle)
 
 
-def write_table(found: pyarrow.Table, path: Path) -> None:
+def write_table(value: pyarrow.Table, path: Path) -> None:
     """Write ``path`` through a temporary file in the same folder: a reader sees the old file or the whole new one.
 
     Raises UsageError when the disk does not take it.
@@ -123,7 +123,7 @@ def write_table(found: pyarrow.Table, path: Path) -> None:
     import pyarrow.parquet
 
     data = pa.BufferOutputStream()
-    pa.parquet.write_table(found, data)
+    pa.parquet.write_table(value, data)
     name = None
     try:
         handle, name = tempfile.mkstemp(prefix=".mcusim.", dir=path.parent)

@@ -144,8 +144,8 @@ def _period(machine: Machine, used: Usage, inputs: Mapping[str, Any]) -> Row:
     asked = Period.of(inputs.get("period"))
     if asked is None:
         return dict.fromkeys(PERIOD) if "period" in inputs else {}
-    found = duty(machine, used, asked)
-    return dict(zip(PERIOD, (found.energy_mj, found.mean_power_mw, found.sleep_current_ma), strict=True))
+    result = duty(machine, used, asked)
+    return dict(zip(PERIOD, (result.energy_mj, result.mean_power_mw, result.sleep_current_ma), strict=True))
 
 
 def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -> tuple[Collection[str], Played]:
@@ -190,8 +190,8 @@ def _macs(model: Read) -> int:
 
 @lru_cache(maxsize=8)
 def _planned(model: Read, kernels: Content, chosen: Settings, layout: PlanView) -> Program:
-    found = chosen.kernels.planned(chosen.fidelity)
-    return plan(graph_of(*model), layout.machine, chosen.policy, kernels=found, options=chosen.options)
+    planned = chosen.kernels.planned(chosen.fidelity)
+    return plan(graph_of(*model), layout.machine, chosen.policy, kernels=planned, options=chosen.options)
 
 
 def _machine(work: SharedWork, inputs: Mapping[str, Any]) -> Machine:
@@ -207,8 +207,8 @@ def _machine(work: SharedWork, inputs: Mapping[str, Any]) -> Machine:
 
 
 def _machine_keys(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    found = {key: value for key, value in inputs.items() if key not in BASE and key not in OPTIONS}
-    return {MACHINE_OPTIONS.get(key, key): value for key, value in found.items()}
+    fields = {key: value for key, value in inputs.items() if key not in BASE and key not in OPTIONS}
+    return {MACHINE_OPTIONS.get(key, key): value for key, value in fields.items()}
 
 
 def _has_effect(option: str, inputs: Mapping[str, Any]) -> bool:

@@ -39,12 +39,12 @@ def points(study: Study) -> list[Point]:
     """
     if total(study) > MOST_DRAWN:
         raise StudyError(f"{study.name}: has {total(study):,} points before its filters; at most {MOST_DRAWN:,}")
-    found = [point for point in _drawn(study) if _kept(study, point)]
-    if not found:
+    result = [point for point in _drawn(study) if _kept(study, point)]
+    if not result:
         raise StudyError(f"{study.name}: no point passes its filters, of {total(study):,}")
-    if len(found) > MOST_POINTS:
-        raise StudyError(f"{study.name}: has {len(found):,} points; at most {MOST_POINTS:,}: split it")
-    return found
+    if len(result) > MOST_POINTS:
+        raise StudyError(f"{study.name}: has {len(result):,} points; at most {MOST_POINTS:,}: split it")
+    return result
 
 
 def _drawn(study: Study) -> Iterator[Point]:

@@ -49,7 +49,7 @@ class PlanView:
     def __init__(self, machine: Machine) -> None:
         self.machine, cache = machine, machine.data_cache
         regions = tuple(replace(region, device=Tcm()) for region in machine.memory.values())
-        dma = tuple((one.name, one.streams, one.beat, one.max_units) for one in machine.dma.values())
+        dma = tuple((dma.name, dma.streams, dma.beat, dma.max_units) for dma in machine.dma.values())
         self.key = (machine.name, regions, None if cache is None else (cache.size, cache.line), dma)
 
     def __eq__(self, other: object) -> bool:
@@ -97,12 +97,12 @@ class RunCache:
 
     def find(self, kind: Hashable, machine: Machine) -> Played | None:
         """A run of ``kind`` that would be the same on ``machine``."""
-        found = self._runs.get(kind)
-        if found is None:
+        result = self._runs.get(kind)
+        if result is None:
             return None
         self._runs.move_to_end(kind)
         mine: dict[frozenset[str], Parts] = {}
-        for names, parts, played in reversed(found):
+        for names, parts, played in reversed(result):
             if names not in mine:
                 mine[names] = _parts(machine, names)
             if mine[names] == parts:

@@ -65,8 +65,8 @@ def read_table(path: str | Path) -> SavedSweep:
     def problem(reason: str) -> UsageError:
         return UsageError(f"{shown}: is not the table of a sweep: {reason}")
 
-    found = _parsed(data, problem)
-    about = (found.schema.metadata or {}).get(b"mcusim")
+    parsed = _parsed(data, problem)
+    about = (parsed.schema.metadata or {}).get(b"mcusim")
     try:
         study = json.loads(about or b"")
     except (ValueError, RecursionError):
@@ -75,12 +75,12 @@ def read_table(path: str | Path) -> SavedSweep:
     named = [text for text in texts if isinstance(text, str)]
     if not isinstance(study, dict) or not isinstance(study.get("study"), str) or len(named) < 3:
         raise problem("it does not say which study it is of")
-    names = found.column_names
+    names = parsed.column_names
     if "status" not in names or names[: len(BASE)] != list(BASE) or names[-len(TAIL) :] != list(TAIL):
         raise problem("its columns are others")
     inputs = tuple(names[: names.index("status")])
-    _check_rows(found, inputs, problem)
-    return SavedSweep(study["study"], str(study.get("title")), str(study.get("question")), inputs, found)
+    _check_rows(parsed, inputs, problem)
+    return SavedSweep(study["study"], str(study.get("title")), str(study.get("question")), inputs, parsed)
 
 
 def _parsed(data: bytes, problem: Any) -> pyarrow.Table:
@@ -94,23 +94,23 @@ def _parsed(data: bytes, problem: Any) -> pyarrow.Table:
         size = sum(group.total_byte_size for group in groups)
         if about.num_rows > MOST_POINTS or about.num_columns > _MOST_COLUMNS or not 0 <= size <= _MOST_BYTES:
             raise problem("it is larger than any")
-        found = file.read(use_threads=False)
-        found.validate(full=True)
+        parsed = file.read(use_threads=False)
+        parsed.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
         raise problem(f"not Parquet ({str(error).splitlines()[0][:120] if str(error) else 'damaged'})") from None
     plain = (pa.types.is_string, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
-    for column in found.schema:
+    for column in parsed.schema:
         if not any(kind(column.type) for kind in plain):
             raise problem(f"column {column.name[:80]!r} is of type {str(column.type)[:80]}")
-    if len(set(found.column_names)) < found.num_columns or not found.num_rows:
+    if len(set(parsed.column_names)) < parsed.num_columns or not parsed.num_rows:
         raise problem("it has no rows, or a column twice")
-    return found
+    return parsed
 
 
-def _check_rows(found: pyarrow.Table, inputs: tuple[str, ...], problem: Any) -> None:
-    known = [n for n in found.column_names if n in (*TEXTS, *FLOATS, *_WHOLE) or n.startswith(("peak_", *OF_CLOCKS))]
-    for number, row in enumerate(found.select(known).to_pylist()):
+def _check_rows(result: pyarrow.Table, inputs: tuple[str, ...], problem: Any) -> None:
+    known = [n for n in result.column_names if n in (*TEXTS, *FLOATS, *_WHOLE) or n.startswith(("peak_", *OF_CLOCKS))]
+    for number, row in enumerate(result.select(known).to_pylist()):
         if not is_row(row):
             raise problem(f"row {number} is none that a point gives")
-    if any(value is None for name in BASE for value in found.column(name).to_pylist()):
+    if any(value is None for name in BASE for value in result.column(name).to_pylist()):
         raise problem("a point without a model, machine, policy, kernels or fidelity")

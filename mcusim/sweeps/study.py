@@ -106,8 +106,10 @@ class Study:
     def all_kernels(self) -> tuple[str, ...]:
         """Those that its points have, each once."""
         axes = [axis for axis in self.axes if axis.key in (RUNTIME.name, WITHOUT.name)]
-        points = [dict(zip((a.key for a in axes), one, strict=True)) for one in product(*(a.values for a in axes))]
-        return tuple(dict.fromkeys(self.kernels_of(name, one) for name in self.kernels or (None,) for one in points))
+        points = [dict(zip((a.key for a in axes), pair, strict=True)) for pair in product(*(a.values for a in axes))]
+        return tuple(
+            dict.fromkeys(self.kernels_of(name, point) for name in self.kernels or (None,) for point in points)
+        )
 
     def kernels_of(self, named: str | None, values: Mapping[str, Value]) -> str:
         """The kernels of a point whose study has them as ``named``, None for none, and whose axes have these values;

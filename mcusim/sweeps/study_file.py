@@ -89,9 +89,9 @@ def _listed() -> str:
     return ", ".join(study_names()) or "none does"
 
 
-def study_of(found: tuple[Mapping[str, Any], Mapping[str, int]], shown: str, folder: Path | None, name: str) -> Study:
+def study_of(pair: tuple[Mapping[str, Any], Mapping[str, int]], shown: str, folder: Path | None, name: str) -> Study:
     """The study of a parsed TOML document and the lines of its keys. Raises StudyError."""
-    return _StudyReader(*found, shown).study(folder, name)
+    return _StudyReader(*pair, shown).study(folder, name)
 
 
 class _StudyReader:
@@ -145,46 +145,46 @@ class _StudyReader:
                 raise self.problem(full, f"unknown key{hint}: {where} has {', '.join(keys)}")
 
     def _table(self, key: str) -> Mapping[str, Any]:
-        found = self.raw.get(key, {})
-        if not isinstance(found, dict):
-            raise self.problem(key, "must be a table", found)
-        return found
+        table = self.raw.get(key, {})
+        if not isinstance(table, dict):
+            raise self.problem(key, "must be a table", table)
+        return table
 
     def _plain(self, key: str) -> str:
-        found = self.raw.get(key, "")
-        if not isinstance(found, str) or len(found) > 2000:
-            raise self.problem(key, "must be a text of at most 2,000 characters", found)
-        return found
+        plain = self.raw.get(key, "")
+        if not isinstance(plain, str) or len(plain) > 2000:
+            raise self.problem(key, "must be a text of at most 2,000 characters", plain)
+        return plain
 
     def _flag(self, key: str) -> bool:
-        found = self.raw.get(key, False)
-        if not isinstance(found, bool):
-            raise self.problem(key, "must be true or false", found)
-        return found
+        flag = self.raw.get(key, False)
+        if not isinstance(flag, bool):
+            raise self.problem(key, "must be true or false", flag)
+        return flag
 
     def _costs(self) -> Costs:
-        found = self._table("costs")
-        for name, text in found.items():
+        table = self._table("costs")
+        for name, text in table.items():
             if not isinstance(text, str):
                 raise self.problem(f"costs.{name}", 'must be a text like "12 cycles/B" or "5000 cycles"', text)
             self._try(f"costs.{name}", text, parse_costs, {name: text})
-        return tuple(sorted(found.items()))
+        return tuple(sorted(table.items()))
 
     def _names(self, key: str, known: Iterable[str] | None = None, default: list[str] | None = None) -> tuple[str, ...]:
         """A text or a list of texts, each once, of ``known`` ones."""
         if key not in self.raw and default is None:
             raise self.problem(key, f"is missing: a study names its {key}")
-        found = self.raw.get(key, default)
-        names = [found] if isinstance(found, str) else found
+        text = self.raw.get(key, default)
+        names = [text] if isinstance(text, str) else text
         if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
-            raise self.problem(key, "must be a list of names in quotes", found)
+            raise self.problem(key, "must be a list of names in quotes", text)
         if len(names) > MOST_NAMES:
             raise self.problem(key, f"names {len(names):,}; at most {MOST_NAMES:,}")
         if len(set(names)) < len(names):
-            raise self.problem(key, "names one of them twice", found)
+            raise self.problem(key, "names one of them twice", text)
         for name in names:
             if known is not None and name not in known:
-                raise self.problem(key, f"there is no {quoted(name)}; there are {', '.join(known)}", found)
+                raise self.problem(key, f"there is no {quoted(name)}; there are {', '.join(known)}", text)
         return tuple(names)
 
     def _models(self, study: Study) -> None:
@@ -216,7 +216,7 @@ class _StudyReader:
 
     def _flat(self, table: Mapping[str, Any], path: str = "") -> dict[str, Any]:
         """Axes by their dotted keys, quoted or not."""
-        found: dict[str, Any] = {}
+        flat: dict[str, Any] = {}
         for key, value in table.items():
             full = f"{path}.{key}" if path else key
             if isinstance(value, dict) and not {"low", "high", "step"} & value.keys():
@@ -225,11 +225,11 @@ class _StudyReader:
                 inner = self._flat(value, full)
             else:
                 inner = {full: value}
-            for one in inner:
-                if one in found:
-                    raise self.problem(f"axes.{one}", "is there twice")
-            found |= inner
-        return found
+            for text in inner:
+                if text in flat:
+                    raise self.problem(f"axes.{text}", "is there twice")
+            flat |= inner
+        return flat
 
     def _axis(self, key: str, raw: Any, study: Study, machines: list[Machine]) -> Axis:
         where = f"axes.{key}"
@@ -308,8 +308,8 @@ class _StudyReader:
         return tuple(self._expression("sampling.where", text, study.inputs) for text in texts)
 
     def _expression(self, key: str, text: str, known: Collection[str]) -> Expression:
-        found: Expression = self._try(key, text, parse, text, known)
-        return replace(found, place=self._place(key, text))
+        expression: Expression = self._try(key, text, parse, text, known)
+        return replace(expression, place=self._place(key, text))
 
     def _derived(self, study: Study, machines: list[Machine]) -> dict[str, Expression]:
         regions = {f"peak_{region}" for machine in machines for region in machine.memory}
@@ -317,7 +317,7 @@ class _StudyReader:
         if set(CLOCKS) & set(study.inputs):
             known += sorted({name for machine in machines for name in clock_columns(machine)})
         known += PERIOD if "period" in study.inputs else ()
-        found: dict[str, Expression] = {}
+        expressions: dict[str, Expression] = {}
         for name, text in self._table("derived").items():
             where = f"derived.{name}"
             if not _COLUMN.fullmatch(name):
@@ -326,6 +326,6 @@ class _StudyReader:
                 raise self.problem(where, "is the name of another column, or means something else")
             if not isinstance(text, str):
                 raise self.problem(where, "must be an expression in quotes", text)
-            found[name] = self._expression(where, text, known)
+            expressions[name] = self._expression(where, text, known)
             known.append(name)
-        return found
+        return expressions

@@ -86,12 +86,12 @@ def sweep_table(
     with nullcontext() if path is None else Journal(journal_path(path), set(keys)) as journal:
         _output(output, force)  # another sweep may have ended since
         rows = _rows(runner, work, dict(zip(keys, chosen, strict=True)), journal, progress)
-        found = table(study, chosen, keys, [rows[key] for key in keys])
+        result = table(study, chosen, keys, [rows[key] for key in keys])
         if path is not None and journal is not None:
             journal.sync()
-            write_table(found, path)
+            write_table(result, path)
             journal.remove()
-    return found
+    return result
 
 
 def finished(study: Study, path: str | Path) -> pyarrow.Table | None:
@@ -160,12 +160,12 @@ def _keys(study: Study, work: SharedWork, chosen: Sequence[Point]) -> list[str]:
     """Of each point a hash of all that its row depends on: inputs, model, machine, kernels, mcusim and its packages."""
     shared = hashlib.sha256(json.dumps([work.code, package_versions(), *work.costs]).encode())
     files = (("model", work.models), ("machine", work.machines), ("kernels", work.kernels))
-    found = []
+    keys = []
     for point in chosen:
         digest, inputs = shared.copy(), dict(zip(study.inputs, point, strict=True))
         digest.update(json.dumps([inputs, [known[str(inputs[name])][1] for name, known in files]]).encode())
-        found.append(digest.hexdigest()[:32])
-    return found
+        keys.append(digest.hexdigest()[:32])
+    return keys
 
 
 def _rows(
@@ -178,11 +178,11 @@ def _rows(
     if progress is not None:
         progress(count - len(missing), count)
     with closing(runner(work, batches(work, missing))) as done:
-        for found in done:
+        for pairs in done:
             if journal is not None:
-                journal.add(found)
+                journal.add(pairs)
             else:
-                rows |= found
+                rows |= pairs
             if progress is not None:
                 progress(len(rows), count)
     return rows
@@ -191,12 +191,12 @@ def _rows(
 def batches(work: SharedWork, missing: Sequence[tuple[str, Point]]) -> list[Batch]:
     """What a process gets at once: points that share a run stay together, else in their order."""
     groups: dict[object, list[tuple[str, Point]]] = {}
-    for one in missing:
-        groups.setdefault(shares(work, one[1]), []).append(one)
-    found: list[list[tuple[str, Point]]] = [[]]
+    for pair in missing:
+        groups.setdefault(shares(work, pair[1]), []).append(pair)
+    items: list[list[tuple[str, Point]]] = [[]]
     for group in groups.values():
         for at in range(0, len(group), MOST_SHARED):
-            found[-1] += group[at : at + MOST_SHARED]
-            if len(found[-1]) >= BATCH or len(group) >= MOST_SHARED:
-                found.append([])
-    return [tuple(batch) for batch in found if batch]
+            items[-1] += group[at : at + MOST_SHARED]
+            if len(items[-1]) >= BATCH or len(group) >= MOST_SHARED:
+                items.append([])
+    return [tuple(batch) for batch in items if batch]

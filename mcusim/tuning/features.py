@@ -69,15 +69,15 @@ class ConfigFeatures:
         return [log2(1 + self.estimate(config)), *(log2(1 + nest[name]) for name in sorted(nest))]
 
     def _features(self, config: Config) -> list[float]:
-        found = [amount - plain for amount, plain in zip(self._amounts(config), self._plain, strict=True)]
+        features = [amount - plain for amount, plain in zip(self._amounts(config), self._plain, strict=True)]
         for knob in self.space.knobs:
             value = config[knob.name]
             texts = self.template.texts(knob.name)
             if texts:  # no order among them
-                found += [float(value == text) for text in texts]
+                features += [float(value == text) for text in texts]
             else:
-                found.append(log2(1 + abs(float(value))))
-        return found
+                features.append(log2(1 + abs(float(value))))
+        return features
 
     def _stalls(self, operand: str, size: int) -> tuple[float, float]:
         """Stall cycles of a pass over ``size`` bytes of an operand, and of one more."""

@@ -48,15 +48,17 @@ def chosen_kernels(tasks: Sequence[TunedTask], base: str) -> list[AppliedLayer]:
         template = open_template(task.template)
         able = [r for r in task.records if r.cycles is not None and not template.places(r.config)]
         layers[task.layer.name] += [(record, task) for record in able]
-    found: list[AppliedLayer] = []
+    applied_layers: list[AppliedLayer] = []
     for several in layers.values():
         if not several:
             continue
         record, task = min(several, key=lambda pair: pair[0].best_of)
         theirs = task.sets[base].cycles if base in task.sets else None
         if theirs is None or record.best_of < theirs:
-            found.append(AppliedLayer(task, record, open_template(task.template), f"{NAME}_{len(found)}"))
-    return found
+            applied_layers.append(
+                AppliedLayer(task, record, open_template(task.template), f"{NAME}_{len(applied_layers)}")
+            )
+    return applied_layers
 
 
 def apply_to_set(tasks: Sequence[TunedTask], folder: Path, base: str = "cmsis", force: bool = False) -> KernelSet:
@@ -112,7 +114,7 @@ def _written(layers: Sequence[AppliedLayer], folder: Path, other: KernelSet) -> 
     for name, text in sources.items():
         (folder / name).write_text(text, encoding="utf-8")
     own = [name for name in sources if name.endswith(".c")]
-    found = replace(
+    kernel_set = replace(
         other,
         name=folder.name,
         title=f"{other.name}, and {len(layers)} kernels that `mcusim tune` made",
@@ -122,9 +124,9 @@ def _written(layers: Sequence[AppliedLayer], folder: Path, other: KernelSet) -> 
         kernels=kernels,
         source_flags={**other.source_flags, **flags},
     )
-    text = manifest_text(found, head="written by mcusim tune --apply")
-    found.manifest.write_text(text, encoding="utf-8")
-    return load_set(found.manifest)
+    text = manifest_text(kernel_set, head="written by mcusim tune --apply")
+    kernel_set.manifest.write_text(text, encoding="utf-8")
+    return load_set(kernel_set.manifest)
 
 
 def _in_front(layers: Sequence[AppliedLayer], other: KernelSet) -> tuple[Mapping[tuple[str, str], Kernel], str]:

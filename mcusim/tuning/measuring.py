@@ -86,11 +86,11 @@ class TrialTask:
 
     def sets(self, kernels: str) -> dict[str, TrialResult]:
         """What the functions of kernel sets take for the layer: of the reference one and ``kernels``."""
-        found = {}
+        trial_results = {}
         for name in dict.fromkeys(("reference", kernels)):
             with suppress(UnsupportedError):  # the set has no function for it
-                found[name] = measure_set(self.layer, self.machine, name)
-        return found
+                trial_results[name] = measure_set(self.layer, self.machine, name)
+        return trial_results
 
     def to_json(self, config: Config | None) -> dict[str, Any]:
         """What it is, for tables."""

@@ -249,8 +249,8 @@ def _space(plan: TuningPlan, task: TunedTask) -> PlotFigure:
 
 
 def _values(name: str, records: Sequence[TrialRecord]) -> list[int | str]:
-    found = {record.config[name] for record in records}
-    return sorted(found, key=lambda value: (isinstance(value, str), value))
+    items = {record.config[name] for record in records}
+    return sorted(items, key=lambda value: (isinstance(value, str), value))
 
 
 def _lines(

@@ -93,10 +93,10 @@ class PlanTask:
     @cached_property
     def base(self) -> Result:
         """The plan as the policy makes it, replayed. Raises DoesNotFit."""
-        found = self._replayed({})
-        if found.run is None or found.request is None or found.request.program is None:
-            raise found.does_not_fit or UsageError(str(found.unusable))
-        return found
+        result = self._replayed({})
+        if result.run is None or result.request is None or result.request.program is None:
+            raise result.does_not_fit or UsageError(str(result.unusable))
+        return result
 
     @cached_property
     def space(self) -> ConfigSpace:
@@ -136,9 +136,9 @@ class PlanTask:
                 rows[op.index] = factor
             if int(config.get(f"channels_{op.index}", 1)) > 1:
                 channels[op.index] = int(config[f"channels_{op.index}"])
-        found: dict[str, object] = {"row_tiles": rows, "channel_tiles": channels, "uncopied": ",".join(kept)}
-        found |= {name: int(config.get(name, 0)) for name in ("tile_buffer", "on_chip")}
-        return {name: value for name, value in found.items() if value}
+        entries: dict[str, object] = {"row_tiles": rows, "channel_tiles": channels, "uncopied": ",".join(kept)}
+        entries |= {name: int(config.get(name, 0)) for name in ("tile_buffer", "on_chip")}
+        return {name: value for name, value in entries.items() if value}
 
     def options_text(self, config: Config) -> str:
         """The words of a command line for a configuration, with the options that stay."""
@@ -178,20 +178,20 @@ class PlanTask:
         began = perf_counter()
         try:
             asked = self._settings(self.planned(self.space.config(number)), "emulate")
-            found = simulate_row(self.graph, self.machine, asked)
+            result = simulate_row(self.graph, self.machine, asked)
         except McusimError as error:
             return TrialResult("does_not_fit", text=" ".join(str(error).split())[:300])
         seconds = perf_counter() - began
-        if found.run is None:
-            outcome: Outcome = "fault" if found.does_not_fit is None else "does_not_fit"
-            return TrialResult(outcome, text=" ".join(str(found.negative).split())[:300], seconds=seconds)
-        for output, right in zip(found.outputs, self.expected, strict=True):
+        if result.run is None:
+            outcome: Outcome = "fault" if result.does_not_fit is None else "does_not_fit"
+            return TrialResult(outcome, text=" ".join(str(result.negative).split())[:300], seconds=seconds)
+        for output, right in zip(result.outputs, self.expected, strict=True):
             wrong = int(np.count_nonzero(output.values != right))
             if wrong:
                 text = f"{wrong:,} of {right.size:,} values of {output.name[:80]} differ"
                 return TrialResult("wrong_output", text=text, seconds=seconds)
-        causes = {cause: float(cycles) for cause, cycles in found.run.by_cause.items() if cycles}
-        return TrialResult("ok", float(found.run.cycles), causes, seconds=seconds)
+        causes = {cause: float(cycles) for cause, cycles in result.run.by_cause.items() if cycles}
+        return TrialResult("ok", float(result.run.cycles), causes, seconds=seconds)
 
     def program(self, config: Config) -> Program:
         """As it is emulated."""
@@ -200,10 +200,10 @@ class PlanTask:
     def replayed_cycles(self, config: Config) -> float:
         """What a configuration is expected to take; endless where it cannot be planned."""
         try:
-            found = self._replayed(self.planned(config))
+            result = self._replayed(self.planned(config))
         except (DoesNotFit, UsageError):
             return float("inf")
-        return float("inf") if found.run is None else float(found.run.cycles)
+        return float("inf") if result.run is None else float(result.run.cycles)
 
     def _replayed(self, knobs: Mapping[str, object]) -> Result:
         return simulate_row(self.graph, self.machine, self._settings(knobs, "replay"))
@@ -243,7 +243,7 @@ class PlanTask:
 
     def _parts(self) -> dict[int, tuple[int, ...]]:
         """Of operators whose filter does not fit its buffer: counts of parts that do."""
-        header, found = self._program.header, {}
+        header, parts = self._program.header, {}
         room = int(header.options.get("second_buffer") or 0)
         for task in self._tasks:
             filters = [operand.span for operand in task.operands if operand.role == "filter"]
@@ -253,8 +253,8 @@ class PlanTask:
             channels = self._graph.tensors[op.outputs[0]].shape[-1]
             least = -(-filters[0].bytes // room)
             counts = sorted({min(channels, n) for n in (least, least + 1, least * 3 // 2 + 1, least * 2)})
-            found[op.index] = (1, *(n for n in counts if n > 1))
-        return found
+            parts[op.index] = (1, *(n for n in counts if n > 1))
+        return parts
 
     def _worst(self) -> list[int]:
         """Operators in tiles, those first that wait longest for memories and transfers."""
@@ -313,10 +313,10 @@ def best_program(tasks: Sequence[TunedTask]) -> bytes | None:
 
     Raises Verdict where no configuration is right.
     """
-    found = next(((task.task, task.best) for task in tasks if isinstance(task.task, PlanTask)), None)
-    if found is None:
+    pair = next(((task.task, task.best) for task in tasks if isinstance(task.task, PlanTask)), None)
+    if pair is None:
         return None
-    task, best = found
+    task, best = pair
     assert isinstance(task, PlanTask)  # it was looked for
     if best is None:
         raise Verdict("no trial is right; there is nothing to apply")

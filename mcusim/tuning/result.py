@@ -57,10 +57,10 @@ class TuningResult:
     def save_program(self, path: str | Path, force: bool = False) -> None:
         """Write the program of the fastest plan. Raises UsageError where kernels were tuned or the file is there
         without ``force``, Verdict where no trial is right."""
-        found = best_program(self.tasks)
-        if found is None:
+        data = best_program(self.tasks)
+        if data is None:
             raise UsageError("kernels were tuned, no plan: save_kernels writes them")
-        write_whole(Path(path), found, force)
+        write_whole(Path(path), data, force)
 
 
 @documented()

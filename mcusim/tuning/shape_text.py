@@ -26,11 +26,11 @@ def parse_shape(text: str) -> tuple[dict[str, int], str]:
     if padding not in ("same", "valid"):
         raise _wrong(text, f"padding is same or valid, not {quoted(padding)}")
     sizes = {key: _sizes(text, key, value) for key, value in values.items()}
-    found = dict(zip(("in_h", "in_w", "in_c"), sizes["in"], strict=True)) | {"out_c": sizes["out"][0]}
+    counts = dict(zip(("in_h", "in_w", "in_c"), sizes["in"], strict=True)) | {"out_c": sizes["out"][0]}
     for key in ("kernel", "stride"):
         if key in sizes:
-            found |= {f"{key}_h": sizes[key][0], f"{key}_w": sizes[key][1]}
-    return found, padding.upper()
+            counts |= {f"{key}_h": sizes[key][0], f"{key}_w": sizes[key][1]}
+    return counts, padding.upper()
 
 
 def _sizes(text: str, key: str, value: str) -> list[int]:

@@ -190,13 +190,13 @@ class KernelTemplate:
 
     def macros(self, g: Geometry, space: ConfigSpace, config: Config) -> dict[str, int]:
         """What the source sees, by name."""
-        found = {name.upper(): int(getattr(g, name)) for name in NAMES}
+        macros = {name.upper(): int(getattr(g, name)) for name in NAMES}
         for knob in space.knobs:
             value = config[knob.name]
-            found[knob.name.upper()] = knob.number(value)
+            macros[knob.name.upper()] = knob.number(value)
             if isinstance(value, str) and knob.kind != "flags":
-                found[f"{knob.name.upper()}_{re.sub('[^A-Za-z0-9]', '_', value)}"] = 1
-        return found
+                macros[f"{knob.name.upper()}_{re.sub('[^A-Za-z0-9]', '_', value)}"] = 1
+        return macros
 
     def source(self, g: Geometry, space: ConfigSpace, config: Config) -> str:
         """The C of a configuration. Raises InputError where the template's Python does."""
@@ -259,7 +259,7 @@ def _read(name: str, folder: Path, shown: str) -> KernelTemplate:
     try:
         table = _TemplateTable.model_validate(raw)
     except ValidationError as error:
-        wrong = [_place(shown, lines, one) for one in error.errors()]
+        wrong = [_place(shown, lines, error) for error in error.errors()]
         raise InputError.of_lines(f"{shown} is not a template", wrong[:30]) from None
     template = KernelTemplate(name, folder, shown, table, lines)
     wrong = list(_broken(template))
@@ -276,10 +276,10 @@ def _place(shown: str, lines: Mapping[str, int], error: Any) -> str:
 
 def _broken(template: KernelTemplate) -> list[str]:
     """What no schema says: formulas, names, files."""
-    table, found = template.table, []
+    table, broken = template.table, []
 
     def wrong(key: str, rule: str) -> None:
-        found.append(str(template._wrong(key, rule)))
+        broken.append(str(template._wrong(key, rule)))
 
     def formula(key: str, text: str, names: tuple[str, ...]) -> None:
         try:
@@ -312,4 +312,4 @@ def _broken(template: KernelTemplate) -> list[str]:
     formula("scratch", table.scratch, (*NAMES, *knobs))
     for name, text in table.nest.items():
         formula(f"nest.{name}", text, (*NAMES, *knobs))
-    return found
+    return broken

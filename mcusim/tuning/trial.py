@@ -81,12 +81,12 @@ class _LayerDevice:
     def judged(self, call: SessionCall, seconds: float) -> TrialResult:
         if call.unsigned:
             return TrialResult("fault", text=f"returned {call.signed}, an error", seconds=seconds)
-        found, right = self.output.array, self.layer.expected
-        if not np.array_equal(found, right):
-            wrong = np.argwhere(found != right)
+        values, right = self.output.array, self.layer.expected
+        if not np.array_equal(values, right):
+            wrong = np.argwhere(values != right)
             at = tuple(map(int, wrong[0]))
             text = (
-                f"{len(wrong):,} of {right.size:,} outputs differ; {list(at)} is {found[at]} and should be {right[at]}"
+                f"{len(wrong):,} of {right.size:,} outputs differ; {list(at)} is {values[at]} and should be {right[at]}"
             )
             return TrialResult("wrong_output", text=text, seconds=seconds)
         return TrialResult("ok", call.cycles, dict(call.causes), seconds=seconds)
@@ -137,12 +137,12 @@ def _text(error: Exception) -> str:
 
 def _regions(machine: Machine, places: Mapping[str, str]) -> dict[str, str]:
     """The largest region of each wanted kind of memory. Raises UsageError, as for no room, where there is none."""
-    found = {}
+    regions = {}
     for operand, kind in places.items():
         able = [
             region for region in machine.memory.values() if region.kind == kind and (region.writable or kind == "flash")
         ]
         if not able:
             raise UsageError(f"no room for the {operand} in {kind}: {machine.name} has none")
-        found[operand] = max(able, key=lambda region: region.size).name
-    return found
+        regions[operand] = max(able, key=lambda region: region.size).name
+    return regions

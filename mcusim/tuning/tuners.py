@@ -54,14 +54,14 @@ class Tuner:
 
     def propose(self, count: int) -> list[int]:
         """Up to ``count`` numbers that were not proposed before; none when the space has no more."""
-        found = [] if self.taken else [self.space.number(self.space.default)]
-        self.taken.update(found)
-        ranked = self._ranked(count - len(found))
-        while len(found) < count and (number := next(ranked, None)) is not None:
+        result = [] if self.taken else [self.space.number(self.space.default)]
+        self.taken.update(result)
+        ranked = self._ranked(count - len(result))
+        while len(result) < count and (number := next(ranked, None)) is not None:
             if number not in self.taken:
                 self.taken.add(number)
-                found.append(number)
-        return found
+                result.append(number)
+        return result
 
     def learn(self, numbers: Sequence[int], cycles: Sequence[float]) -> None:
         """What a batch took."""

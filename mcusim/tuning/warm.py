@@ -43,7 +43,7 @@ def warm_trials(paths: Sequence[Path], machine: Machine, templates: Sequence[str
     Raises UsageError for a file that is no log, and where none of them has a trial of these templates.
     """
     known = {open_template(name).name: name for name in templates}
-    found: list[WarmTrial] = []
+    trials: list[WarmTrial] = []
     for path in paths:
         log = read_log(path, TUNING_LOG)
         board = _board(log.head.get("machine"), machine)
@@ -52,12 +52,12 @@ def warm_trials(paths: Sequence[Path], machine: Machine, templates: Sequence[str
             records.setdefault(record.task, []).append(record)
         for name, task in (log.head.get("tasks") or {}).items():
             if isinstance(task, dict) and task.get("template") in known:
-                found += _of_task(path, task, records.get(name, []), board, known[task["template"]])
-    if not found:
+                trials += _of_task(path, task, records.get(name, []), board, known[task["template"]])
+    if not trials:
         raise UsageError(
             f"{', '.join(map(str, paths))}: no right trial of {', '.join(known)}; there is nothing to learn"
         )
-    return found
+    return trials
 
 
 def _board(name: object, machine: Machine) -> Machine:
@@ -80,15 +80,15 @@ def _of_task(
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, InputError) as error:
         raise UsageError(f"{path}: its first line has no layer to learn from: {str(error)[:120]}") from None
     base = next((record.cycles for record in records if record.trial == 0), None)
-    found = []
+    trials = []
     for record in records:
         try:
             number = space.number(record.config)
         except McusimError:  # the template has other values by now
             continue
         if record.cycles and base:
-            found.append(WarmTrial(template.name, record.config, features.of(number), record.cycles / base))
-    return found
+            trials.append(WarmTrial(template.name, record.config, features.of(number), record.cycles / base))
+    return trials
 
 
 def _region(machine: Machine, name: str) -> str:

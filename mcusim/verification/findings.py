@@ -59,10 +59,10 @@ class Finding:
 
 def buffers_at(buffers: Iterable[Buffer], low: int, high: int, operators: Collection[int]) -> tuple[str, ...]:
     """Buffers that share a byte with ``low`` to ``high``, of those alive at ``operators`` if there are, by address."""
-    found = [b for b in buffers if b.span.address < high and low < b.span.end]
-    found.sort(key=lambda b: (b.span.address, b.span.bytes))
-    alive = [b for b in found if any(b.first <= operator <= b.last for operator in operators)]
-    return tuple(b.name for b in alive or found)
+    items = [b for b in buffers if b.span.address < high and low < b.span.end]
+    items.sort(key=lambda b: (b.span.address, b.span.bytes))
+    alive = [b for b in items if any(b.first <= operator <= b.last for operator in operators)]
+    return tuple(b.name for b in alive or items)
 
 
 class Findings:

@@ -40,13 +40,13 @@ def fuzz(
     """
     wanted = processes or min(cores(), len(seeds) // SEEDS_EACH)
     count = min(wanted, len(seeds), MOST_PROCESSES)
-    found = []
+    seed_outcomes = []
     with _outcomes(emulation, seeds, reference, count) as outcomes:
         for outcome in outcomes:
-            found.append(outcome)
+            seed_outcomes.append(outcome)
             if progress is not None:
                 progress(outcome)
-    return found
+    return seed_outcomes
 
 
 @contextmanager

@@ -39,8 +39,8 @@ def model_of(program: Program, trace: Path, given: str | None) -> Graph | None:
         return None
     try:
         path = _beside(trace, name, sha256)
-        found = _built(name, sha256) if path is None else load_model(path)
-        return None if found is None else program_graph(program, found)
+        result = _built(name, sha256) if path is None else load_model(path)
+        return None if result is None else program_graph(program, result)
     except InputError:
         return None
 
@@ -69,7 +69,7 @@ def _built(name: str, sha256: str) -> Graph | None:
     """The zoo network of that name when it has that sha256, which is known before it is built."""
     from mcusim.model.zoo.builder import definition_sha256
 
-    found = parse_name(name)
-    if found is None or definition_sha256(found, found.architecture) != sha256:
+    zoo_name = parse_name(name)
+    if zoo_name is None or definition_sha256(zoo_name, zoo_name.architecture) != sha256:
         return None
-    return build(found)
+    return build(zoo_name)

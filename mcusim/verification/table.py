@@ -28,22 +28,22 @@ def verification_table(result: Verification) -> str:
     lines += _summary(result)
     for note in result.notes:
         lines += _row("note", note)
-    for number, found in enumerate(result.findings[:SHOWN], 1):
-        lines += ["", *_finding(number, found)]
+    for number, finding in enumerate(result.findings[:SHOWN], 1):
+        lines += ["", *_finding(number, finding)]
     rest = len(result.findings) - SHOWN
     if rest > 0:
-        many = sum(found.found_by == "proof" for found in result.findings) == MOST
+        many = sum(discovery.found_by == "proof" for discovery in result.findings) == MOST
         lines += ["", f"and {'at least ' if many else ''}{rest} more; --json lists {'the others' if many else 'all'}"]
     return "\n".join(_plain(line) for line in lines)
 
 
 def _summary(result: Verification) -> list[str]:
-    proven = sum(found.found_by == "proof" for found in result.findings)
+    proven = sum(finding.found_by == "proof" for finding in result.findings)
     lines = _row(
         "static proof", _findings(proven) if proven else "no findings: every task finds its data at any timing"
     )
     if result.ran is not None:
-        seen = sum(found.found_by != "proof" and found.seed is None for found in result.findings)
+        seen = sum(finding.found_by != "proof" and finding.seed is None for finding in result.findings)
         watched = "sanitizer off" if result.ran["sanitize"] == "off" else f"sanitizer: {_findings(seen)}"
         cycles = result.ran["cycles"]
         took = "did not end" if cycles is None else f"{cycles:,} cycles from a warm start"
@@ -85,13 +85,13 @@ def _row(name: str, text: str) -> list[str]:
     return [f"{name:<14}{first.strip()}", *(f"{'':<14}{line.strip()}" for line in rest)]
 
 
-def _finding(number: int, found: Found) -> list[str]:
-    finding = found.finding
+def _finding(number: int, discovery: Found) -> list[str]:
+    finding = discovery.finding
     tasks = ", ".join(str(task) for task in finding.tasks)
     where = f"{finding.low:#010x} to {finding.high - 1:#010x} ({size(finding.high - finding.low)})"
     buffers = f" in {', '.join(name[:40] for name in finding.buffers[:6])}" if finding.buffers else ""
-    by = NAMES[found.found_by] + ("" if found.seed is None else f", seed {found.seed}")
-    seen = [_seen(found.what)] if isinstance(found.what, Observation) and finding.rule != KERNEL_FAULT else []
+    by = NAMES[discovery.found_by] + ("" if discovery.seed is None else f", seed {discovery.seed}")
+    seen = [_seen(discovery.what)] if isinstance(discovery.what, Observation) and finding.rule != KERNEL_FAULT else []
     return [
         *textwrap.wrap(f"{number}. {finding.rule}: {RULE_TEXTS[finding.rule]}", WIDTH, subsequent_indent="   "),
         *wrapped(f"tasks {tasks}; {where}{buffers}", WIDTH),
@@ -102,16 +102,17 @@ def _finding(number: int, found: Found) -> list[str]:
     ]
 
 
-def _seen(one: Observation) -> str:
+def _seen(observation: Observation) -> str:
     """Where and when a run showed it."""
-    tile = f", tile {one.tile + 1} of {one.tiles}" if one.tiles > 1 else ""
-    line = "" if one.line is None else f", cache line {one.line:#010x}"
-    where = [text for text in (one.function, one.source) if text]
-    pc = "" if one.pc is None else f", PC {one.pc:#010x}" + (f" ({', '.join(where)})" if where else "")
-    when = "not in this run" if one.cycle is None else f"cycle {one.cycle:,}"
-    times = f", {one.times:,} times" if one.times > 1 else ""
+    tile = f", tile {observation.tile + 1} of {observation.tiles}" if observation.tiles > 1 else ""
+    line = "" if observation.line is None else f", cache line {observation.line:#010x}"
+    where = [text for text in (observation.function, observation.source) if text]
+    pc = "" if observation.pc is None else f", PC {observation.pc:#010x}" + (f" ({', '.join(where)})" if where else "")
+    when = "not in this run" if observation.cycle is None else f"cycle {observation.cycle:,}"
+    times = f", {observation.times:,} times" if observation.times > 1 else ""
     return (
-        f"operator {one.operator} {one.type}{tile}: {one.buffer[:40]} at {one.address:#010x}{line}{pc}, {when}{times}"
+        f"operator {observation.operator} {observation.type}{tile}: {observation.buffer[:40]} at"
+        f" {observation.address:#010x}{line}{pc}, {when}{times}"
     )
 
 

@@ -102,13 +102,13 @@ class SeedOutcome:
 
     def text(self) -> str:
         """What went wrong, in one line."""
-        found = [self.difference.text() if self.difference else "", self.fault or ""]
-        return "; ".join(filter(None, found))
+        texts = [self.difference.text() if self.difference else "", self.fault or ""]
+        return "; ".join(filter(None, texts))
 
     def to_json(self) -> dict[str, Any]:
         """``seed``, ``difference``, ``fault``, and the ``rules`` of what the sanitizer saw."""
         difference = None if self.difference is None else self.difference.to_json()
-        rules = list(dict.fromkeys(one.finding.rule for one in self.observed))
+        rules = list(dict.fromkeys(observation.finding.rule for observation in self.observed))
         return {"seed": self.seed, "difference": difference, "fault": self.fault, "rules": rules}
 
 
@@ -161,26 +161,26 @@ class Verification(Displayed, SavedAsJson):
     def wrong(self) -> list[str]:
         """What is wrong with the program, in a few words each; nothing when it is clean."""
         count = len(self.findings)
-        found = [f"{count} finding{'s' if count > 1 else ''}"] if count else []
+        wrong = [f"{count} finding{'s' if count > 1 else ''}"] if count else []
         if any(agreement is not None and agreement.difference for agreement in (self.untiled, self.litert)):
-            found.append("the outputs differ")
+            wrong.append("the outputs differ")
         if self.fuzzed is not None and self.fuzzed.failed:
             seeds = ", ".join(str(outcome.seed) for outcome in self.fuzzed.failed[:5])
             more = len(self.fuzzed.failed) - 5
-            found.append(f"seed{'s' if ',' in seeds else ''} {seeds}{f' and {more} more' if more > 0 else ''} failed")
-        return found
+            wrong.append(f"seed{'s' if ',' in seeds else ''} {seeds}{f' and {more} more' if more > 0 else ''} failed")
+        return wrong
 
     def to_json(self) -> dict[str, Any]:
         """What ``mcusim verify --json`` writes."""
         header = self.program.header
         agreements = {"untiled": self.untiled, "litert": self.litert}
-        compared = {name: one.to_json() for name, one in agreements.items() if one is not None}
+        compared = {name: agreement.to_json() for name, agreement in agreements.items() if agreement is not None}
         return {
             "machine": self.machine.name,
             "model": header.model,
             "policy": header.policy,
             "tasks": len(self.program.tasks),
-            "findings": [found.to_json() for found in self.findings],
+            "findings": [finding.to_json() for finding in self.findings],
             "notes": list(self.notes),
             "run": None if self.ran is None else dict(self.ran),
             "equivalence": compared or None,

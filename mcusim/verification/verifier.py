@@ -45,9 +45,9 @@ class Verifier:
         ``progress`` gets the MACs done, and all there are. Raises InputError and DoesNotFit for what cannot be run,
         unless the proof has findings: then a note says why it was not.
         """
-        found = [Found("proof", finding) for finding in prove(self.program, self.machine)]
-        notes = self.notes if found else [note.replace("not run:", "proved, not run:", 1) for note in self.notes]
-        result = Verification(self.program, self.machine, found, tuple(notes))
+        discoveries = [Found("proof", finding) for finding in prove(self.program, self.machine)]
+        notes = self.notes if discoveries else [note.replace("not run:", "proved, not run:", 1) for note in self.notes]
+        result = Verification(self.program, self.machine, discoveries, tuple(notes))
         if self.prepare is None:
             return result
         done = MacProgress(self.program, progress, runs=2) if progress is not None else None
@@ -55,12 +55,12 @@ class Verifier:
             self._emulation = emulation = self.prepare()
             self._outcome = outcome = emulation.run(WARM, progress=done)
         except (InputError, DoesNotFit) as reason:
-            if not found:
+            if not discoveries:
                 raise
             return replace(result, notes=(*result.notes, f"not run: {reason}"))
         return replace(
             result,
-            findings=[*found, *_seen(self.program, outcome)],
+            findings=[*discoveries, *_seen(self.program, outcome)],
             ran=_ran(emulation, outcome),
             untiled=_as_far(with_untiled(emulation, outcome.outputs, done), outcome),
             litert=_as_far(with_litert(emulation, outcome.outputs), outcome),
@@ -84,11 +84,11 @@ class Verifier:
         findings = list(result.findings)
         known = {(f.finding.rule, f.finding.tasks) for f in findings if f.found_by != "proof"}
         for outcome in outcomes:
-            for one in outcome.observed:
-                key = one.finding.rule, one.finding.tasks
+            for observation in outcome.observed:
+                key = observation.finding.rule, observation.finding.tasks
                 if key not in known:
                     known.add(key)
-                    findings.append(Found("sanitizer", one, outcome.seed))
+                    findings.append(Found("sanitizer", observation, outcome.seed))
         failed = [outcome for outcome in outcomes if outcome.failed]
         return replace(result, findings=findings, fuzzed=Fuzzed(seeds, failed))
 
@@ -106,8 +106,8 @@ def _as_far(agreement: Agreement, outcome: Outcome) -> Agreement:
 
 
 def _seen(program: Program, outcome: Outcome) -> list[Found]:
-    found = [Found("sanitizer", one) for one in outcome.observed]
-    return found if outcome.fault is None else [*found, Found("run", _faulted(program, outcome.fault))]
+    discoveries = [Found("sanitizer", observation) for observation in outcome.observed]
+    return discoveries if outcome.fault is None else [*discoveries, Found("run", _faulted(program, outcome.fault))]
 
 
 def _faulted(program: Program, fault: KernelFault) -> Observation:

@@ -17,20 +17,20 @@ def check_limits(result: Result, limits: RunLimits) -> tuple[LimitCheck, ...]:
     the machine's own flash keeps (not a QSPI flash). Latency and energy are not known where the totals leave operators
     out.
     """
-    found = []
+    checks = []
     if limits.latency is not None:
         clock = result.machine.core.clock
-        found.append(LimitCheck("latency", "ms", float(limits.latency.cycles(clock) / clock * 1000), _ms(result)))
+        checks.append(LimitCheck("latency", "ms", float(limits.latency.cycles(clock) / clock * 1000), _ms(result)))
     period = None if result.request is None else result.request.settings.period
     if period is not None:
-        found.append(LimitCheck("period", "ms", float(period.seconds * 1000), _ms(result)))
+        checks.append(LimitCheck("period", "ms", float(period.seconds * 1000), _ms(result)))
     if limits.energy is not None:
-        found.append(LimitCheck("energy", "mJ", float(limits.energy * 1000), _mj(result)))
+        checks.append(LimitCheck("energy", "mJ", float(limits.energy * 1000), _mj(result)))
     if limits.sram is not None:
-        found.append(LimitCheck("sram", "B", limits.sram, sram_bytes(result)))
+        checks.append(LimitCheck("sram", "B", limits.sram, sram_bytes(result)))
     if limits.flash is not None:
-        found.append(LimitCheck("flash", "B", limits.flash, flash_bytes(result)))
-    return tuple(found)
+        checks.append(LimitCheck("flash", "B", limits.flash, flash_bytes(result)))
+    return tuple(checks)
 
 
 def flash_bytes(result: Result) -> int | None:

@@ -114,35 +114,35 @@ class _Trials:
     model: str
     options: Options
 
-    def run(self, result: Result, found: Advice) -> Advice:
-        """``found`` with the ways out."""
-        ways = Ways(self.graph, self.machine, self.base, Shortage.of(result, found.exceeded), self.limits.sram)
+    def run(self, result: Result, advice: Advice) -> Advice:
+        """``advice`` with the ways out."""
+        ways = Ways(self.graph, self.machine, self.base, Shortage.of(result, advice.exceeded), self.limits.sram)
         began, runs, tried = float("inf"), 0, list[_Tried]()
         for change in self._changes(ways, tried):
-            spent, good = process_time() - began, sum(one.way is not None for one in tried)
+            spent, good = process_time() - began, sum(item.way is not None for item in tried)
             if runs >= MOST_RUNS:
                 break
             if spent > (SECONDS if good >= ENOUGH else AT_MOST):
-                found = replace(found, note=f"{found.note}, as many as a few seconds allow")
+                advice = replace(advice, note=f"{advice.note}, as many as a few seconds allow")
                 break
-            one = self._try(change)
-            if one is not None:
-                tried.append(one)
-                runs += one.ran
+            attempt = self._try(change)
+            if attempt is not None:
+                tried.append(attempt)
+                runs += attempt.ran
             if runs == 1:  # the first run, which may compile native code, does not count
                 began = process_time()
-        closest = min(tried, key=lambda one: one.short, default=None)
+        closest = min(tried, key=lambda item: item.short, default=None)
         best = self._best(tried)
         nearest = None if best or closest is None else f"{closest.change.what}: {closest.why}"
-        return replace(found, ways_out=best, tried=len(tried), closest=nearest)
+        return replace(advice, ways_out=best, tried=len(tried), closest=nearest)
 
     @staticmethod
     def _changes(ways: Ways, tried: list[_Tried]) -> Iterator[Change]:
         """What to try next, given what was: no more of a kind than are shown."""
         for change in ways.changes():
-            same = [one for one in tried if one.change.kind == change.kind]
-            enough = sum(one.way is not None for one in same) >= MOST_OF_A_KIND
-            if not enough and not (change.last and any(one.way for one in same)):
+            same = [attempt for attempt in tried if attempt.change.kind == change.kind]
+            enough = sum(attempt.way is not None for attempt in same) >= MOST_OF_A_KIND
+            if not enough and not (change.last and any(attempt.way for attempt in same)):
                 yield change
 
     def _try(self, change: Change) -> _Tried | None:
@@ -184,10 +184,10 @@ class _Trials:
     def _best(tried: list[_Tried]) -> tuple[WayOut, ...]:
         """The best of each kind, then what is best of the rest; sorted as they are shown."""
 
-        def rank(one: _Tried) -> tuple[bool, float]:
-            return (False, 0.0) if one.way is None else (one.way.other_board, one.way.latency_ms)
+        def rank(attempt: _Tried) -> tuple[bool, float]:
+            return (False, 0.0) if attempt.way is None else (attempt.way.other_board, attempt.way.latency_ms)
 
-        good = sorted((one for one in tried if one.way is not None), key=rank)
-        first = {one.change.kind.partition(" ")[0]: one for one in reversed(good)}
-        kept = [*first.values(), *(one for one in good if one not in first.values())][:MOST_WAYS]
-        return tuple(one.way for one in sorted(kept, key=rank) if one.way is not None)
+        good = sorted((attempt for attempt in tried if attempt.way is not None), key=rank)
+        first = {attempt.change.kind.partition(" ")[0]: attempt for attempt in reversed(good)}
+        kept = [*first.values(), *(attempt for attempt in good if attempt not in first.values())][:MOST_WAYS]
+        return tuple(attempt.way for attempt in sorted(kept, key=rank) if attempt.way is not None)

@@ -170,13 +170,16 @@ class Ways:
         if asked[ORDER] == "optimal":
             from mcusim.model.reordered import reordered
 
-            found = optimal_order(graph, SEARCH, Accounting(bool(asked[IN_PLACE])))
-            if not found.optimal:
+            ordering = optimal_order(graph, SEARCH, Accounting(bool(asked[IN_PLACE])))
+            if not ordering.optimal:
                 return False
-            graph = reordered(graph, found.order)
+            graph = reordered(graph, ordering.order)
         if asked[ALLOCATOR] != "optimal":
             return True
-        lives = [ArenaBlock(one.bytes, one.first, one.last) for one in lifetimes(graph, in_place=bool(asked[IN_PLACE]))]
+        lives = [
+            ArenaBlock(lifetime.bytes, lifetime.first, lifetime.last)
+            for lifetime in lifetimes(graph, in_place=bool(asked[IN_PLACE]))
+        ]
         costs = costs_of(self.base.kernels.cost_profile())
         needs = [costs.scratch(graph, op, geometry(graph, op)) for op in graph.operators]
         scratch = [ArenaBlock(bytes, step, step) for step, bytes in enumerate(needs) if bytes]
@@ -190,8 +193,8 @@ class Ways:
     def _other_weights(self) -> list[str]:
         """Regions that the weights could be read from, but for the one that was named; on-chip flash first."""
         kinds = ("flash", "qspi", "sdram")
-        found = [r for r in self.machine.memory.values() if r.kind in kinds and r.name != self.base.options[WEIGHTS]]
-        return [r.name for r in sorted(found, key=lambda r: kinds.index(r.kind))]
+        regions = [r for r in self.machine.memory.values() if r.kind in kinds and r.name != self.base.options[WEIGHTS]]
+        return [r.name for r in sorted(regions, key=lambda r: kinds.index(r.kind))]
 
     def _policies(self) -> Iterator[Change]:
         """The other policies, without the options that they do not take."""
@@ -210,7 +213,7 @@ class Ways:
         return [name for name in policy_names() if name != self.base.policy]
 
     def _dropped(self, policy: str) -> Options:
-        return {one.flag: None for name, one in policy_options().items() if policy not in takers(name)}
+        return {option.flag: None for name, option in policy_options().items() if policy not in takers(name)}
 
     def _budgets(self) -> Iterator[Change]:
         """Policies that copy tiles with no more on-chip RAM than may be taken; what is faster with less they find
@@ -227,7 +230,9 @@ class Ways:
         """The other boards that ship, as they are, the fastest clock first: with the same options, else with the first
         policy and its defaults."""
         others = [load_machine(name) for name in machine_names() if name != self.machine.name]
-        plain: Options = dict.fromkeys((*(one.flag for one in policy_options().values()), "weights"))
+        plain: Options = dict.fromkeys(
+            (*(policy_option.flag for policy_option in policy_options().values()), "weights")
+        )
         for board in sorted(others, key=lambda board: -board.core.clock):
             same: Options = {"machine": board.name, "set": None, "clock": None, "force-clock": None}
             yield Change(f"board {board.name} as it ships", "board", same)

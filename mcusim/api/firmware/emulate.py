@@ -147,10 +147,10 @@ def _ran(
 def _texts(argument: str, values: Iterable[str]) -> list[str]:
     if isinstance(values, str):
         return [values]
-    found = list(values)
-    for value in found:
+    texts = list(values)
+    for value in texts:
         require_type(argument, value, ((str,), "texts"))
-    return found
+    return texts
 
 
 def _start(
@@ -171,13 +171,13 @@ def _start(
         raise UsageError(f"{len(arguments)} arguments; a call takes at most {MOST_ARGUMENTS}")
     if call is not None and entry is not None:
         raise UsageError("--call and --entry both say where the run begins: give one of them")
-    found = start_of(image, machine, entry) if call is None else None
-    kind: Literal["reset", "entry", "call"] = "call" if found is None else found.kind
-    pc = found.pc if found else _function(image, "" if call is None else call)
-    top = found.sp if found else stack_top(image, machine)
+    start = start_of(image, machine, entry) if call is None else None
+    kind: Literal["reset", "entry", "call"] = "call" if start is None else start.kind
+    pc = start.pc if start else _function(image, "" if call is None else call)
+    top = start.sp if start else stack_top(image, machine)
     limit = stack_limit(image, top) or 0 if stack is None else top - _stack_size(machine, top, stack)
     reserved = stack is not None or stack_is_reserved(image, top)
-    return _StartPoint(kind, pc, top, limit, reserved, kind != "reset" if caches is None else caches, found)
+    return _StartPoint(kind, pc, top, limit, reserved, kind != "reset" if caches is None else caches, start)
 
 
 def _function(image: Image, call: str | int) -> int:

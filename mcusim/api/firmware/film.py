@@ -47,14 +47,16 @@ class FirmwareFilm:
             {"lane": "asleep", "label": "", "begin": begin // L.TICK, "end": end // L.TICK}
             for begin, end in recording.sleeps
         ]
-        moved = tuple(_moved(one, cycles) for one in recording.transfers)
-        tasks += [{"lane": one.lane, "label": "", "begin": one.begin, "end": one.end} for one in moved]
+        moved = tuple(_moved(transfer, cycles) for transfer in recording.transfers)
+        tasks += [
+            {"lane": transfer.lane, "label": "", "begin": transfer.begin, "end": transfer.end} for transfer in moved
+        ]
         low, top = result.stack.limit, result.stack.top
         stack = {"name": "stack", "kind": "stack", "address": low, "bytes": top - low}
         objects = tuple(
-            {"name": one.name, "kind": "data", "address": one.address, "bytes": one.size}
-            for one in image.symbols
-            if one.kind == "object" and one.size
+            {"name": symbol.name, "kind": "data", "address": symbol.address, "bytes": symbol.size}
+            for symbol in image.symbols
+            if symbol.kind == "object" and symbol.size
         )
         return FilmScene(
             result.name,

@@ -87,14 +87,14 @@ def load_file(emulator: Emulator, image: Image, text: str) -> None:
 def _file(path: Path, emulator: Emulator, address: int) -> bytes:
     """The bytes of a file that fits at ``address``; what is no regular file is not even opened."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        stat_result = path.stat()
+        if not stat.S_ISREG(stat_result.st_mode):
             raise UsageError(f"--load {path}: not a regular file")
-        if found.st_size == 0:
+        if stat_result.st_size == 0:
             raise UsageError(f"--load {path}: the file is empty")
-        emulator.read(address, found.st_size)
+        emulator.read(address, stat_result.st_size)
         with path.open("rb") as file:
-            return file.read(found.st_size)
+            return file.read(stat_result.st_size)
     except (OSError, ValueError) as error:
         raise UsageError(f"--load {path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except UsageError as error:

@@ -38,12 +38,12 @@ def begin_recording(emulator: Emulator, image: Image, record: bool | str) -> Rec
 
 def _functions(image: Image, pattern: str) -> list[int]:
     symbols = [symbol for symbol in image.symbols if symbol.kind == "function" and fnmatchcase(symbol.name, pattern)]
-    found = sorted({symbol.address for symbol in symbols})
-    if not found:
+    functions = sorted({symbol.address for symbol in symbols})
+    if not functions:
         raise UsageError(f"--kernels-in {pattern[:80]!r}: no function of {image.path} has such a name")
-    if len(found) > MOST_FUNCTIONS:
-        raise UsageError(f"--kernels-in {pattern[:80]!r}: {len(found):,} functions, at most {MOST_FUNCTIONS:,}")
-    return found
+    if len(functions) > MOST_FUNCTIONS:
+        raise UsageError(f"--kernels-in {pattern[:80]!r}: {len(functions):,} functions, at most {MOST_FUNCTIONS:,}")
+    return functions
 
 
 def recording_of(emulator: Emulator, recorder: Recorder | None) -> Recording | None:

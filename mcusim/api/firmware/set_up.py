@@ -54,8 +54,8 @@ def _taken(
     stage("with the set-up")
     second = once(changed, output)
     otherwise = tuple(_otherwise(second.set_up.rows, {*keys}))
-    found = FirmwareSetUp(first.set_up.rows, tuple(keys), refused)
-    return replace(second, set_up=found, findings=(*second.findings, *otherwise))
+    set_up = FirmwareSetUp(first.set_up.rows, tuple(keys), refused)
+    return replace(second, set_up=set_up, findings=(*second.findings, *otherwise))
 
 
 def _wanted(machine: Machine, rows: Collection[SetUpRow]) -> dict[str, Leaf]:
@@ -118,7 +118,7 @@ def _with_costs(
     once: Once, machine: Machine, result: EmulationResult, stage: Callable[[str], object]
 ) -> EmulationResult:
     """Cycles with the firmware's value less those with the machine's, all others as ``result`` has them."""
-    found: dict[str, float | None] = {}
+    values: dict[str, float | None] = {}
     rows = [row for row in result.set_up.rows if row.settable and row.differs]
     for number, row in enumerate(rows, 1):
         stage(f"{row.key}, {number} of {len(rows)}")
@@ -126,12 +126,12 @@ def _with_costs(
         try:
             other = replace_all(result.machine, {row.key: row.machine if taken else row.value})
         except MachineError:
-            found[row.key] = None
+            values[row.key] = None
             continue
         run = once(other, None)
         if run.stop.kind == "interrupted":
             break
         same = run.stop.kind == result.stop.kind and run.exit_status == result.exit_status
         difference = result.profile.cycles - run.profile.cycles
-        found[row.key] = (difference if taken else -difference) if same else None
-    return replace(result, set_up=replace(result.set_up, costs=found))
+        values[row.key] = (difference if taken else -difference) if same else None
+    return replace(result, set_up=replace(result.set_up, costs=values))

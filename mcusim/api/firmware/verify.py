@@ -212,14 +212,14 @@ def fuzz_firmware(
 
 def _notes(image: Image, outcome: FirmwareOutcome) -> tuple[str, ...]:
     """What could not be seen."""
-    found = []
+    texts = []
     if not len(image.symbols):
-        found.append("the image has no symbols: names of functions and variables, and where these end, are not known")
+        texts.append("the image has no symbols: names of functions and variables, and where these end, are not known")
     elif not len(image.lines if not image.parts else image.parts[0].lines):
-        found.append("the image has no DWARF lines: build it with -g to see source lines")
+        texts.append("the image has no DWARF lines: build it with -g to see source lines")
     if not outcome.transfers:
-        found.append("no DMA transfer was started")
-    found += outcome.remarks
+        texts.append("no DMA transfer was started")
+    texts += outcome.remarks
     if outcome.lost:
-        found.append(f"{outcome.lost:,} more reports found no room")
-    return tuple(found)
+        texts.append(f"{outcome.lost:,} more reports found no room")
+    return tuple(texts)

@@ -229,15 +229,15 @@ def _input(path: Path | None) -> bytes:
 
 def _received(texts: Sequence[str]) -> dict[str, bytes]:
     """By USART, what it receives."""
-    found: dict[str, bytes] = {}
+    received: dict[str, bytes] = {}
     for text in texts:
         name, _, file = text.partition("=")
         if not name or not file:
             raise UsageError(f"--uart {text[:80]!r}: needs NAME=FILE, as in USART1=input.txt")
-        if name.upper() in found:
+        if name.upper() in received:
             raise UsageError(f"--uart {name[:40]} is given twice; it receives one file")
-        found[name.upper()] = _bytes(Path(file))
-    return found
+        received[name.upper()] = _bytes(Path(file))
+    return received
 
 
 def _bytes(path: Path) -> bytes:
@@ -260,10 +260,10 @@ def _strictness(text: str) -> str:
 def _arguments(text: str | None) -> list[int | str]:
     if text is None or not text.strip():
         return []
-    found: list[int | str] = [part.strip() for part in text.split(",")]
-    if not all(found):
+    arguments: list[int | str] = [part.strip() for part in text.split(",")]
+    if not all(arguments):
         raise UsageError(f"--args {text!r}: an argument between two commas is missing")
-    return found
+    return arguments
 
 
 def _dump(text: str) -> tuple[str, Path | None]:

@@ -228,10 +228,10 @@ def _layers(what: str, machine: MachineDescription, subject: TunedOptions) -> tu
         return layers_of(graph, machine, policy, **subject.given), [what]
     if shape is not None:
         raise UsageError(f"--shape is for a template; {what} is a network, whose layers have shapes")
-    found = layers_of(load_model(what), machine, policy, **subject.given)
+    layers = layers_of(load_model(what), machine, policy, **subject.given)
     if chosen is None:
-        return found, []
+        return layers, []
     numbers = [part.strip() for part in chosen.split(",")]
     if not all(number.isdecimal() for number in numbers):
         raise UsageError(f"--layers {chosen[:80]}: must be numbers of operators, as 0,2,4")
-    return chosen_layers(found, [int(number) for number in numbers]), []
+    return chosen_layers(layers, [int(number) for number in numbers]), []

@@ -52,8 +52,8 @@ def generate(
         from mcusim.api.generate import generate as write
 
         cut: dict[str, Any] = {"patches": patches, "patch_split": patch_split, "patch_macs": patch_macs}
-        found = write(model, out, machine, runtime=runtime, in_place=in_place, force=written.force, **cut)
+        generated = write(model, out, machine, runtime=runtime, in_place=in_place, force=written.force, **cut)
     from mcusim.report.generated_code import generate_json, generate_table
 
-    output.emit(lambda: generate_table(found, str(out)), lambda: generate_json(found, str(out)))
+    output.emit(lambda: generate_table(generated, str(out)), lambda: generate_json(generated, str(out)))
     return 0

@@ -117,6 +117,6 @@ def inspect(
     from mcusim.api.functions import inspect as found_in
     from mcusim.report.text.flash import inspection_json, inspection_table
 
-    found = found_in(model, machine=machine, kernels=kernels)
-    output.emit(lambda: inspection_table(found), lambda: inspection_json(found))
+    inspection = found_in(model, machine=machine, kernels=kernels)
+    output.emit(lambda: inspection_table(inspection), lambda: inspection_json(inspection))
     return 0

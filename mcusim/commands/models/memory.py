@@ -147,17 +147,17 @@ def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, fo
     """The plan with the price of its moves; the files that were asked for are all made before one is written."""
     from mcusim.api.plan_memory import priced
 
-    found: list[tuple[Path, bytes]] = []
+    pairs: list[tuple[Path, bytes]] = []
     if out is not None:
         from mcusim.api.reorder import planned_file
 
-        found.append((out, planned_file(model, plan)))
+        pairs.append((out, planned_file(model, plan)))
     with spinner_with_bar(f"moving the tensors of {model}") as step:
         plan = priced(plan, step)
     if html is not None:
         from mcusim.report.html.memory_page import memory_html
 
-        found.append((html, memory_html(plan).encode()))
-    for path, data in found:
+        pairs.append((html, memory_html(plan).encode()))
+    for path, data in pairs:
         write_bytes(path, data, force)
     return plan

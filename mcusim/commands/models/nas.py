@@ -156,11 +156,11 @@ def stats(
     spaces, share = subject.spaces(needs.classes), subject.min_fitting
     rules = needs.rules(changed(machine, keys.overrides), runtime, networks=subject.networks, seed=work.seed)
     with bar_with_eta("statistics", "spaces") as step, work.opened("the statistics") as shared:
-        found = nas_stats(spaces, rules, work.log, shared, step)
+        statistics = nas_stats(spaces, rules, work.log, shared, step)
     if html is not None:
-        write_bytes(html, stats_page(rules, found, share).encode(), written.force)
-    output.emit(lambda: stats_text(rules, found, share), lambda: stats_json(rules, found, share))
-    return 0 if best_spaces(found, share)[0].share >= max(share, 1 / rules.networks) else 1
+        write_bytes(html, stats_page(rules, statistics, share).encode(), written.force)
+    output.emit(lambda: stats_text(rules, statistics, share), lambda: stats_json(rules, statistics, share))
+    return 0 if best_spaces(statistics, share)[0].share >= max(share, 1 / rules.networks) else 1
 
 
 Space = Annotated[str, typer.Argument(metavar="SPACE", help="A width and a resolution: w0.5-r144.")]
@@ -269,11 +269,11 @@ def search(
     board = changed(machine, keys.overrides)
     wanted = how.search(space, board, needs.rules(board, runtime, seed=work.seed), needs.classes)
     with bar_with_eta("search", "steps") as step, work.opened(f"the search by {how.scorer}") as shared:
-        found = wanted.run(scorer_of(how.scorer, shared, _seconds(how.scorer_limit)), work.log, shared, step)
-    for path in out or () if found.networks else ():
-        write_bytes(path, found.networks[0].file(path.suffix), written.force)
-    output.emit(lambda: search_text(wanted, found), lambda: search_json(wanted, found))
-    return 0 if found.networks else 1
+        result = wanted.run(scorer_of(how.scorer, shared, _seconds(how.scorer_limit)), work.log, shared, step)
+    for path in out or () if result.networks else ():
+        write_bytes(path, result.networks[0].file(path.suffix), written.force)
+    output.emit(lambda: search_text(wanted, result), lambda: search_json(wanted, result))
+    return 0 if result.networks else 1
 
 
 def _network_files(files: list[Path] | None) -> list[Path]:
@@ -384,10 +384,10 @@ def front(
     with work.opened(f"the fronts by {on.scorer}") as shared:
         plan = _front_plan(spaces or [], on, needs, work, keys, shared)
         with bar_with_eta("fronts", "spaces") as step:
-            found = nas_fronts(plan, work.log, shared, step)
-    on.write(plan, found, written.force)
-    output.emit(lambda: fronts_text(plan, found), lambda: fronts_json(plan, found))
-    return 0 if all(front.networks for front in found) else 1
+            fronts = nas_fronts(plan, work.log, shared, step)
+    on.write(plan, fronts, written.force)
+    output.emit(lambda: fronts_text(plan, fronts), lambda: fronts_json(plan, fronts))
+    return 0 if all(front.networks for front in fronts) else 1
 
 
 def _front_plan(
@@ -429,22 +429,22 @@ def _space(text: str, classes: int) -> NasSpace:
     parts = re.fullmatch(r"w(\d{1,3}(?:\.\d{1,9})?)-r(\d{1,4})", text, re.ASCII)
     if parts is None:
         raise UsageError(f"{quoted(text[:40])} is no search space; an example: w0.5-r144")
-    found = NasSpace(Fraction(parts[1]), int(parts[2]), classes)
-    if not Fraction(1, 20) <= found.width <= 2 or not 32 <= found.resolution <= 512:
-        raise UsageError(f"{found}: widths are 0.05 to 2, resolutions 32 to 512")
-    return found
+    space = NasSpace(Fraction(parts[1]), int(parts[2]), classes)
+    if not Fraction(1, 20) <= space.width <= 2 or not 32 <= space.resolution <= 512:
+        raise UsageError(f"{space}: widths are 0.05 to 2, resolutions 32 to 512")
+    return space
 
 
 def _seconds(text: str) -> float:
     """Of ``--scorer-limit``. Raises UsageError."""
-    found = parse_duration(text)
-    if found.unit != "s" or not 0 < found.value < 1e6:
+    duration = parse_duration(text)
+    if duration.unit != "s" or not 0 < duration.value < 1e6:
         raise UsageError(f"--scorer-limit {text[:40]}: must be a time above 0, at most 11 days")
-    return float(found.value)
+    return float(duration.value)
 
 
 def _size(name: str, text: str) -> int:
-    found = parse_size(text)
-    if found < 1:
+    size = parse_size(text)
+    if size < 1:
         raise UsageError(f"--{name} {text[:40]}: must be at least 1 B")
-    return found
+    return size

@@ -62,13 +62,13 @@ def places() -> tuple[Path, ...]:
 def defaults(command: str) -> dict[str, tuple[Any, str]]:
     """The defaults of ``command``: each option's value and the file that it is from. Raises UsageError for a file that
     cannot be read, and for keys and values that it cannot have."""
-    found: dict[str, tuple[Any, str]] = {}
+    result: dict[str, tuple[Any, str]] = {}
     if os.environ.get(SWITCH) or command not in COMMANDS:
-        return found
+        return result
     for path in reversed(places()):
         if os.path.lexists(path):
-            found |= {option: (value, str(path)) for option, value in _read(path, command).items()}
-    return found
+            result |= {option: (value, str(path)) for option, value in _read(path, command).items()}
+    return result
 
 
 def _read(path: Path, command: str) -> dict[str, Any]:
@@ -91,8 +91,8 @@ def _read(path: Path, command: str) -> dict[str, Any]:
         else:
             _check(key, value, _COMMON, None, wrong)
             common |= {key: value} if command in _COMMON[key] else {}
-    found = common | dict(raw.get(command, {}))
-    return {option: ",".join(value) if isinstance(value, list) else value for option, value in found.items()}
+    fields = common | dict(raw.get(command, {}))
+    return {option: ",".join(value) if isinstance(value, list) else value for option, value in fields.items()}
 
 
 def _declared(command: str, option: str) -> Mapping[str, Option[Any]]:
@@ -102,8 +102,8 @@ def _declared(command: str, option: str) -> Mapping[str, Option[Any]]:
     from mcusim.plan import declared_options
     from mcusim.request.run_options import RUN
 
-    found = [*declared_options().values(), *(RUN if command in _RUNNING else ())]
-    return {declared.flag: declared for declared in found}
+    options = [*declared_options().values(), *(RUN if command in _RUNNING else ())]
+    return {declared.flag: declared for declared in options}
 
 
 def _check(key: str, value: object, known: Collection[str], declared: Option[Any] | None, wrong: _Wrong) -> None:
@@ -140,8 +140,8 @@ def _reads(declared: Option[Any], text: str) -> bool:
         return False
 
 
-def taken(found: Mapping[str, tuple[Any, str]], options: Sequence[str]) -> list[str]:
+def taken(entries: Mapping[str, tuple[Any, str]], options: Sequence[str]) -> list[str]:
     """What to say of the ``options`` that were taken from files, a line a file."""
-    files = dict.fromkeys(found[option][1] for option in options)
-    texts = {file: [f"{o} = {found[o][0]}" for o in options if found[o][1] == file] for file in files}
+    files = dict.fromkeys(entries[option][1] for option in options)
+    texts = {file: [f"{o} = {entries[o][0]}" for o in options if entries[o][1] == file] for file in files}
     return [f"defaults from {file}: {', '.join(each)}" for file, each in texts.items()]

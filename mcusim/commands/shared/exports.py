@@ -91,14 +91,14 @@ class Views:
             check_apart(path, given)
         check_outputs(self.files, json, given, force)
 
-    def write(self, found: Result | Both, force: bool) -> None:
+    def write(self, result: Result | Both, force: bool) -> None:
         """Make all of them, then write them; of what has no run only the page, which says why."""
         from mcusim.results import Result
 
         if not self.files:
             return
         with spinner(f"writing {', '.join(map(str, self.files))}"):
-            results = [found] if isinstance(found, Result) else [found.replay, found.emulate]
+            results = [result] if isinstance(result, Result) else [result.replay, result.emulate]
             for path, text in self._texts(results):
                 write_bytes(path, text.encode(), force)
 
@@ -108,23 +108,23 @@ class Views:
         return f"; there is no run to trace: {names} not written" if names else ""
 
     def _texts(self, results: Sequence[Result]) -> list[tuple[Path, str]]:
-        found = []
+        texts = []
         if self.html is not None:
             from mcusim.report.html.pages import page_html
 
-            found.append((self.html, page_html(self.page, results)))
+            texts.append((self.html, page_html(self.page, results)))
         ran = all(result.fits for result in results)
         if self.perfetto is not None and ran:
             from mcusim.report.export.perfetto import perfetto_json
 
-            found.append((self.perfetto, perfetto_json(*results)))
+            texts.append((self.perfetto, perfetto_json(*results)))
         if self.vcd is not None and ran:
             from mcusim.report.export.vcd import vcd_text
 
-            found.append((self.vcd, vcd_text(*results)))
+            texts.append((self.vcd, vcd_text(*results)))
         taken = [result.film for result in results if result.film is not None]
         if self.film is not None and taken:
             from mcusim.report.html.film_page import film_page
 
-            found.append((self.film, film_page(taken[-1])))
-        return found
+            texts.append((self.film, film_page(taken[-1])))
+        return texts

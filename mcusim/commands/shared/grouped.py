@@ -22,16 +22,18 @@ __all__ = ["grouped"]
 def grouped(command: Callable[..., int]) -> Callable[..., int]:
     """``command`` as typer sees it: one parameter for each option of the groups that it takes."""
     hints = get_type_hints(command, include_extras=True)
-    taken = [one.replace(annotation=hints[one.name]) for one in signature(command).parameters.values()]
+    taken = [
+        parameter.replace(annotation=hints[parameter.name]) for parameter in signature(command).parameters.values()
+    ]
 
     @wraps(command)
     def flat(**given: Any) -> int:
-        return command(**{one.name: _value(one.name, one.annotation, given) for one in taken})
+        return command(**{parameter.name: _value(parameter.name, parameter.annotation, given) for parameter in taken})
 
-    found = [option for one in taken for option in _options(one)]
-    flat.takes = [group for one in taken for group in _takes(one.annotation)]  # type: ignore[attr-defined]
-    flat.__signature__ = Signature(found, return_annotation=int)  # type: ignore[attr-defined]
-    flat.__annotations__ = {option.name: option.annotation for option in found} | {"return": int}
+    parameters = [option for parameter in taken for option in _options(parameter)]
+    flat.takes = [group for parameter in taken for group in _takes(parameter.annotation)]  # type: ignore[attr-defined]
+    flat.__signature__ = Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
+    flat.__annotations__ = {option.name: option.annotation for option in parameters} | {"return": int}
     return flat
 
 
@@ -46,15 +48,15 @@ def _is_given(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, GivenOptions)
 
 
-def _options(one: Parameter) -> Iterator[Parameter]:
+def _options(parameter: Parameter) -> Iterator[Parameter]:
     """The parameter, or one for each field of its group; by keyword, so that defaults may come first."""
-    if _is_given(one.annotation):
+    if _is_given(parameter.annotation):
         return
-    if not is_dataclass(one.annotation):
-        yield one.replace(kind=Parameter.KEYWORD_ONLY)
+    if not is_dataclass(parameter.annotation):
+        yield parameter.replace(kind=Parameter.KEYWORD_ONLY)
         return
-    hints = get_type_hints(one.annotation, include_extras=True)
-    for option in fields(one.annotation):
+    hints = get_type_hints(parameter.annotation, include_extras=True)
+    for option in fields(parameter.annotation):
         default = Parameter.empty if option.default is MISSING else option.default
         yield from _options(
             Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[option.name])

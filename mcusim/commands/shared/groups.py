@@ -30,16 +30,16 @@ class MachineKeys:
     @property
     def overrides(self) -> dict[str, str]:
         """As keys and texts. Raises UsageError."""
-        found = options.overrides(self.set_)
+        overrides = options.overrides(self.set_)
         short = {"core.clock": self.clock, "core.force_clock": "true" if self.force_clock else None}
         for key, value in short.items():
             if value is None:
                 continue
-            if key in found:
+            if key in overrides:
                 option = "--clock" if key == "core.clock" else "--force-clock"
-                raise UsageError(f"{option} is --set {key}, which is given too: {found[key][:80]!r}")
-            found[key] = value.strip()
-        return found
+                raise UsageError(f"{option} is --set {key}, which is given too: {overrides[key][:80]!r}")
+            overrides[key] = value.strip()
+        return overrides
 
 
 @dataclass(frozen=True)

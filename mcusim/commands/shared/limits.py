@@ -45,16 +45,16 @@ class Most:
 
 def given_options(context: typer.Context, without: set[str]) -> dict[str, str | list[str] | bool | None]:
     """The options on the command line by their long names, but for those named ``without``; arguments are none."""
-    found: dict[str, str | list[str] | bool | None] = {}
+    result: dict[str, str | list[str] | bool | None] = {}
     for parameter in context.command.get_params(context):
         value = context.params.get(parameter.name or "")
         long = next((name[2:] for name in parameter.opts if name.startswith("--")), None)
         source = context.get_parameter_source(parameter.name or "")
         if long is None or long in without or value is None or source is None or source.name != "COMMANDLINE":
             continue
-        found[long] = value if isinstance(value, bool) else _texts(value)
-    return found
+        result[long] = value if isinstance(value, bool) else _texts(value)
+    return result
 
 
 def _texts(value: object) -> str | list[str]:
-    return [str(one) for one in value] if isinstance(value, list | tuple) else str(value)
+    return [str(item) for item in value] if isinstance(value, list | tuple) else str(value)

@@ -45,7 +45,11 @@ class GivenOptions(dict[str, Any]):
     def now(cls) -> Self:
         """Those of the command that runs."""
         given = _given.get({})
-        return cls({one.name: given[one.name] for one in cls.declared() if one.name in given}) if given else cls()
+        return (
+            cls({option.name: given[option.name] for option in cls.declared() if option.name in given})
+            if given
+            else cls()
+        )
 
 
 class GivenExecution(GivenOptions):
@@ -77,13 +81,13 @@ class PolicyHelp(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The declared options come before the last one, ``--help``."""
-        found = super().get_params(ctx)
-        return [*found[:-1], *_declared(self.callback), *found[-1:]]
+        parameters = super().get_params(ctx)
+        return [*parameters[:-1], *_declared(self.callback), *parameters[-1:]]
 
     def invoke(self, ctx: Any) -> Any:
         """Say which options have defaults from a file, then run."""
-        found = ctx.obj or {}
-        sources = {option: ctx.get_parameter_source(option.replace("-", "_")) for option in found}
+        result = ctx.obj or {}
+        sources = {option: ctx.get_parameter_source(option.replace("-", "_")) for option in result}
         in_file = [option for option, source in sources.items() if source and source.name == FROM_FILE]
         own = {option.name: ctx.params[option.name] for option in _declared(self.callback)}
         given = {name: value for name, value in own.items() if value is not None}
@@ -92,7 +96,7 @@ class PolicyHelp(TyperCommand):
                 in_file.remove(part)
                 given.pop(part.replace("-", "_"))
         require_endings(ctx.info_name or "", self.params, ctx.params)
-        for line in taken(found, in_file):
+        for line in taken(result, in_file):
             note(line)
         token = _given.set(given)
         try:  # typer passes on what the function itself has as parameters
@@ -121,13 +125,13 @@ def _declared(command: Any) -> tuple[Any, ...]:
         return ()
     from mcusim.plan import takers
 
-    return _made(tuple((one, ", ".join(takers(one.name))) for group in groups for one in group.declared()))
+    return _made(tuple((option, ", ".join(takers(option.name))) for group in groups for option in group.declared()))
 
 
 def _parts(command: Any) -> dict[str, str]:
     """Flags of options that say nothing without another one, by that one's name."""
     groups: Sequence[type[GivenOptions]] = getattr(command, "takes", ())
-    return {one.flag: one.part_of for group in groups for one in group.declared() if one.part_of}
+    return {option.flag: option.part_of for group in groups for option in group.declared() if option.part_of}
 
 
 @cache
@@ -137,11 +141,11 @@ def _made(options: tuple[tuple[Any, str], ...]) -> tuple[Any, ...]:
     def command(**given: str) -> None: ...
 
     kinds: dict[str, Any] = {}
-    for one, takers in options:
-        text = one.help.replace("{takers}", takers)
-        kind, metavar = (bool, None) if one.is_flag else (str, one.metavar)
-        names = f"--{one.flag}/--no-{one.flag}" if one.is_flag else f"--{one.flag}"
-        kinds[one.name] = Annotated[kind | None, Option(names, metavar=metavar, help=text)]
+    for item, takers in options:
+        text = item.help.replace("{takers}", takers)
+        kind, metavar = (bool, None) if item.is_flag else (str, item.metavar)
+        names = f"--{item.flag}/--no-{item.flag}" if item.is_flag else f"--{item.flag}"
+        kinds[item.name] = Annotated[kind | None, Option(names, metavar=metavar, help=text)]
     taken = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in kinds.items()]
     command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
     command.__annotations__ = kinds

@@ -118,9 +118,14 @@ def bar_with_rate(what: str, total: int, unit: str) -> Iterator[Callable[[object
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     began = monotonic()
-    found = [TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()]
+    columns = [
+        TextColumn("{task.description}", markup=False),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    ]
     rate = TextColumn("{task.fields[rate]}")
-    with Progress(*found, rate, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, rate, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(_short(what), total=total, rate="")
         done = 0
 
@@ -143,9 +148,9 @@ def bar_with_eta(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    found = [TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn()]
+    columns = [TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn()]
     pace = TextColumn("{task.fields[pace]}")
-    with Progress(*found, pace, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, pace, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(_short(what), total=None, pace="")
         first: list[tuple[int, float]] = []
 

@@ -78,15 +78,15 @@ def compare(
     """
     output = written.to(*(models or ()))
     check_outputs([html] if html else [], written.json, [*(models or ()), *(machine or "").split(",")], written.force)
-    if models and all(one.endswith(".jsonl") for one in models):
+    if models and all(model.endswith(".jsonl") for model in models):
         named = {"policy": policy, "table": table, "kernels": kernels, "ablation": ablation or None, **repeated}
         named |= {"fidelity": None if fidelity == "replay" else fidelity, "cost": planning.cost, **planning.given}
         _require_none(named)
         return _finish(_programs(models, machine, planning, how), html, explain, output, written)
     machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
     chosen = {"table": table, "ablation": ablation, "fidelity": fidelity}
-    found = _simulated((models, machines, policies, kernels), planning, {**how, **repeated}, chosen)
-    return _finish(found, html, explain, output, written)
+    comparison = _simulated((models, machines, policies, kernels), planning, {**how, **repeated}, chosen)
+    return _finish(comparison, html, explain, output, written)
 
 
 def _require_none(given: Mapping[str, object]) -> None:
@@ -134,8 +134,10 @@ def _simulated(
         models or None, machines, every, kernels, planning.given, run, costs=planning.costs, **chosen
     )
     with bar("simulating", len(cases)) as step:
-        found = compare_cases(cases, overrides=planning.overrides, allow_unknown=planning.allow_unknown, progress=step)
-    return annotate_rows(found)
+        comparison = compare_cases(
+            cases, overrides=planning.overrides, allow_unknown=planning.allow_unknown, progress=step
+        )
+    return annotate_rows(comparison)
 
 
 def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:
@@ -152,7 +154,7 @@ def _status(rows: Sequence[Result]) -> int:
     if any(row.fits for row in rows) and len(late) < sum(row.fits for row in rows):
         return 0
     if late:
-        least, period = min(one.latency_ms for one in late), quantity(late[0].period_ms, "ms")
+        least, period = min(duty.latency_ms for duty in late), quantity(late[0].period_ms, "ms")
         fail(f"no row ends within the period of {period}; the fastest takes {quantity(least, 'ms')}")
         return 1
     fail(f"none of {len(rows)} rows ran; the first: {rows[0].negative or rows[0].unusable}")

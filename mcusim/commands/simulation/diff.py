@@ -60,17 +60,17 @@ def diff(
     from mcusim.evidence.annotate import diff as difference
     from mcusim.report.text.diff import diff_table
 
-    found = difference(first, second, fail_if=fail_if)
-    _write(html, found, written.force)
-    output.emit(lambda: diff_table(found, operators), found.to_json)
-    if found.negative is not None or found.exceeded:
-        fail(found.negative or "; ".join(found.exceeded))
+    run_difference = difference(first, second, fail_if=fail_if)
+    _write(html, run_difference, written.force)
+    output.emit(lambda: diff_table(run_difference, operators), run_difference.to_json)
+    if run_difference.negative is not None or run_difference.exceeded:
+        fail(run_difference.negative or "; ".join(run_difference.exceeded))
         return 1
     return 0
 
 
-def _write(html: Path | None, found: RunDifference, force: bool) -> None:
+def _write(html: Path | None, difference: RunDifference, force: bool) -> None:
     if html is not None:
         from mcusim.report.html.diff_page import diff_page
 
-        write_bytes(html, diff_page(found).encode(), force)
+        write_bytes(html, diff_page(difference).encode(), force)

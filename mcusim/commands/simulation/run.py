@@ -135,10 +135,10 @@ def run(
     files = _files([model, planned.machine], fidelity, values, views, written)
     with (spinner_with_bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         chosen = planned.settings(fidelity, {**how, **repeated}, values, step, views.window)
-        found = _simulate(model, planned, fidelity, files, chosen)
+        result = _simulate(model, planned, fidelity, files, chosen)
     with _quiet(f"trying ways out for {model}"):
-        found = _advised(found, limits, model, _given(context, planned))
-    return files.report(found, shown)
+        result = _advised(result, limits, model, _given(context, planned))
+    return files.report(result, shown)
 
 
 def _given(context: typer.Context, planned: PlannedModel) -> dict[str, str | list[str] | bool | None]:
@@ -161,15 +161,15 @@ def _given(context: typer.Context, planned: PlannedModel) -> dict[str, str | lis
 
 
 def _advised(
-    found: Result | Both, limits: RunLimits, model: str, given: dict[str, str | list[str] | bool | None]
+    both: Result | Both, limits: RunLimits, model: str, given: dict[str, str | list[str] | bool | None]
 ) -> Result | Both:
-    """``found`` with the limits checked and, where the answer is negative, ways out."""
+    """``both`` with the limits checked and, where the answer is negative, ways out."""
     from mcusim.api.advice.ways_out import advised
     from mcusim.results import Result
 
-    if isinstance(found, Result):
-        return replace(found, advice=advised(found, limits, model, given))
-    return replace(found, emulate=replace(found.emulate, advice=advised(found.emulate, limits, model, given)))
+    if isinstance(both, Result):
+        return replace(both, advice=advised(both, limits, model, given))
+    return replace(both, emulate=replace(both.emulate, advice=advised(both.emulate, limits, model, given)))
 
 
 def _simulate(model: str, planned: PlannedModel, fidelity: str, files: _Files, chosen: Settings) -> Result | Both:
@@ -193,19 +193,19 @@ class _Files:
     values: Values
     views: Views
 
-    def report(self, found: Result | Both, shown: Shown) -> int:
+    def report(self, value: Result | Both, shown: Shown) -> int:
         """Write the outputs, print the table; returns the exit status."""
         from mcusim.report.text.advice import advice_lines, exceeded_text
         from mcusim.report.text.run import run_table
         from mcusim.results import Result, to_json
 
-        result = found if isinstance(found, Result) else found.emulate
+        result = value if isinstance(value, Result) else value.emulate
         write_outputs(self.values.output, result.outputs, self.out.force)
-        self.views.write(found, self.out.force)
-        if isinstance(found, Result):
-            self.out.emit(lambda: run_table(found, shown.operators, shown.assumptions), lambda: to_json(found))
+        self.views.write(value, self.out.force)
+        if isinstance(value, Result):
+            self.out.emit(lambda: run_table(value, shown.operators, shown.assumptions), lambda: to_json(value))
         else:
-            both = found
+            both = value
             self.out.emit(lambda: "\n".join([both.table(shown.operators), *advice_lines(result.advice)]), both.to_json)
         where = f"{result.model} on {result.machine.name}"
         if result.negative is not None:
@@ -257,8 +257,8 @@ def replay(
     """
     files = _files([trace, model, target.machine], fidelity, values, views, written)
     with (spinner_with_bar if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
-        found = _play(trace, target, fidelity, model, files, how, step)
-    return files.report(found, shown)
+        result = _play(trace, target, fidelity, model, files, how, step)
+    return files.report(result, shown)
 
 
 def _play(

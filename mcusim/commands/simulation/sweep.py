@@ -74,13 +74,13 @@ def sweep(
 
     if not (dry_run or _may_be_finished(output_file, written.force)):
         _check_files(study, output_file, html, written)
-    found = _with_costs(read_study(study), allow_unknown, costs)
+    result = _with_costs(read_study(study), allow_unknown, costs)
     if dry_run:
-        return _estimate(found, output, dask, jobs)
-    table = _finished(study, found, output_file, html, written)
+        return _estimate(result, output, dask, jobs)
+    table = _finished(study, result, output_file, html, written)
     if table is None:
-        table = _run(found, output_file, jobs, dask, written.force)
-    return _show(found, table, _conclusions(found, table), html, written, output)
+        table = _run(result, output_file, jobs, dask, written.force)
+    return _show(result, table, _conclusions(result, table), html, written, output)
 
 
 def _saved(path: str, idle: Mapping[str, object], html: Path | None, written: Written, output: Output) -> int:
@@ -94,18 +94,20 @@ def _saved(path: str, idle: Mapping[str, object], html: Path | None, written: Wr
     check_outputs(files, written.json, [path], written.force)
     for file in files:
         check_apart(file, [path])
-    found = read_table(path)
-    return _show(found, found.table, (), html, written, output)
+    sweep = read_table(path)
+    return _show(sweep, sweep.table, (), html, written, output)
 
 
-def _finished(study: str, found: Study, path: Path | None, html: Path | None, written: Written) -> pyarrow.Table | None:
+def _finished(
+    study: str, result: Study, path: Path | None, html: Path | None, written: Written
+) -> pyarrow.Table | None:
     """The table that is there, when it has all points of the study with the same inputs."""
     if path is None or not _may_be_finished(path, written.force):
         return None
     from mcusim.sweeps import finished
 
     with spinner("reading the table"):
-        table = finished(found, path)
+        table = finished(result, path)
     _check_files(study, path if table is None else None, html, written, table is not None)
     if table is not None:
         note(f"{path} has all {table.num_rows:,} points of the same inputs: nothing to do; --force does it again")
@@ -152,8 +154,8 @@ def _estimate(study: Study, output: Output, dask: str | None, jobs: int | None) 
     from mcusim.sweeps import estimate
 
     with spinner("timing some points"):
-        found = estimate(study, jobs)
-    output.emit(lambda: estimate_text(study.name, found), lambda: {"study": study.name, **found})
+        fields = estimate(study, jobs)
+    output.emit(lambda: estimate_text(study.name, fields), lambda: {"study": study.name, **fields})
     return 0
 
 
@@ -161,7 +163,7 @@ def _draw(study: StudyLike, table: pyarrow.Table, conclusions: Sequence[Conclusi
     from mcusim.report.html.sweep_page import sweep_page
 
     with spinner("drawing the study"):
-        page = sweep_page(table.to_pandas(), study, [one.text for one in conclusions if one.holds])
+        page = sweep_page(table.to_pandas(), study, [conclusion.text for conclusion in conclusions if conclusion.holds])
     write_bytes(path, page.encode(), force)
 
 
@@ -184,15 +186,15 @@ def _text(study: StudyLike, rows: Rows, conclusions: Sequence[Conclusion]) -> st
     from mcusim.text import hanging
 
     lines = [sweep_table(study.title or study.name, study.inputs, rows), *[""][: len(conclusions)]]
-    for one in conclusions:
-        lines += hanging(one.text, "  - " if one.holds else "  DOES NOT HOLD: ", "    ")
+    for conclusion in conclusions:
+        lines += hanging(conclusion.text, "  - " if conclusion.holds else "  DOES NOT HOLD: ", "    ")
     return "\n".join(lines)
 
 
 def _json(study: StudyLike, rows: Rows, conclusions: Sequence[Conclusion]) -> dict[str, Any]:
     return {
         "study": study.name,
-        "conclusions": [{"text": one.text, "holds": one.holds} for one in conclusions],
+        "conclusions": [{"text": conclusion.text, "holds": conclusion.holds} for conclusion in conclusions],
         "rows": rows,
     }
 

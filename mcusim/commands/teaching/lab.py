@@ -91,12 +91,12 @@ def lab(
         from mcusim.labs import open_file
     if name is None:
         return _list(output)
-    found = _drawn(file := open_file(name), student, seed, save)
+    drawn = _drawn(file := open_file(name), student, seed, save)
     if notebook is not None or handout is not None:
-        return _on_paper(found, file, notebook, handout, solved, force)
+        return _on_paper(drawn, file, notebook, handout, solved, force)
     if teacher:
-        return _teacher(found, file, html, force)
-    return _session(found, file, answers, save, output)
+        return _teacher(drawn, file, html, force)
+    return _session(drawn, file, answers, save, output)
 
 
 def _continues(json: Path | None, save: Path | None) -> bool:
@@ -184,16 +184,16 @@ def collect(
         from mcusim.labs.collect import collect as judge_all
         from mcusim.labs.lab_file import open_file
     with bar_with_eta("judging", "files") as step:
-        found = judge_all(files, [open_file(path) for path in own or ()], step)
+        labs = judge_all(files, [open_file(path) for path in own or ()], step)
     if out is not None:
-        write_file(out, partial(_write, grades_csv(found)), force)
+        write_file(out, partial(_write, grades_csv(labs)), force)
     if html is not None:
-        write_file(html, partial(_write, class_html(found)), force)
-    output.emit(lambda: class_table(found), found.to_json)
-    if found.refused:
-        count = f"{len(found.refused)} of {len(files)} files"
-        fail(f"{count} could not be judged", lines=found.refused)
-    return 2 if found.refused else 0
+        write_file(html, partial(_write, class_html(labs)), force)
+    output.emit(lambda: class_table(labs), labs.to_json)
+    if labs.refused:
+        count = f"{len(labs.refused)} of {len(files)} files"
+        fail(f"{count} could not be judged", lines=labs.refused)
+    return 2 if labs.refused else 0
 
 
 def check(files: Files) -> int:
@@ -212,15 +212,15 @@ def check(files: Files) -> int:
     for path in files:
         file = open_file(str(path))
         with bar_with_eta("simulating", "runs") as step:
-            found = findings(file, step)
-        for text in found:
+            texts = findings(file, step)
+        for text in texts:
             print(printable(text))
         lab = file.lab()
         draws = len(file.draws())
-        wrong = "1 statement is" if len(found) == 1 else f"{len(found)} statements are"
-        told = f"{wrong} not true" if found else "all it states is true"
+        wrong = "1 statement is" if len(texts) == 1 else f"{len(texts)} statements are"
+        told = f"{wrong} not true" if texts else "all it states is true"
         print(f"{file.shown}: {len(lab.questions)} questions, {lab.points:g} points, {draws} draws: {told}")
-        status = max(status, bool(found))
+        status = max(status, bool(texts))
     return status
 
 
@@ -260,46 +260,53 @@ def _list(output: Output) -> int:
     from mcusim.labs import lab_names, open_file
     from mcusim.text import columns
 
-    found = [open_file(name) for name in lab_names()]
-    rows = [["lab", "about", "minutes"], *([one.name, one.title, str(one.minutes)] for one in found)]
+    lab_files = [open_file(name) for name in lab_names()]
+    rows = [
+        ["lab", "about", "minutes"],
+        *([lab_file.name, lab_file.title, str(lab_file.minutes)] for lab_file in lab_files),
+    ]
     last = "mcusim lab NAME starts one; with --save FILE it can be left and continued later."
     output.emit(
         lambda: "\n".join([*columns(rows, left=2, indent=0), "", last]),
-        lambda: {"labs": [{"name": one.name, "title": one.title, "minutes": one.minutes} for one in found]},
+        lambda: {
+            "labs": [
+                {"name": lab_file.name, "title": lab_file.title, "minutes": lab_file.minutes} for lab_file in lab_files
+            ]
+        },
     )
     return 0
 
 
-def _on_paper(found: Lab, file: LabFile, notebook: Path | None, handout: Path | None, solved: bool, force: bool) -> int:
+def _on_paper(lab: Lab, file: LabFile, notebook: Path | None, handout: Path | None, solved: bool, force: bool) -> int:
     if notebook is not None:
-        _notebook(found, file, notebook, solved, force)
+        _notebook(lab, file, notebook, solved, force)
     if handout is not None:
-        _handout(found, file, handout, force)
+        _handout(lab, file, handout, force)
     return 0
 
 
-def _notebook(found: Lab, file: LabFile, path: Path, solved: bool, force: bool) -> None:
+def _notebook(lab: Lab, file: LabFile, path: Path, solved: bool, force: bool) -> None:
     from mcusim.labs.notebook import notebook
 
-    text = notebook(found, solved, file.folder, file.own_path)
+    text = notebook(lab, solved, file.folder, file.own_path)
     write_file(path, lambda file: file.write(text), force)
-    note(f"{path}: lab {found.name}{', solved' if solved else ''}")
+    note(f"{path}: lab {lab.name}{', solved' if solved else ''}")
 
 
-def _handout(found: Lab, file: LabFile, path: Path, force: bool) -> None:
+def _handout(lab: Lab, file: LabFile, path: Path, force: bool) -> None:
     from mcusim.labs.handout import handout
 
-    with spinner(f"running lab {found.name}"):
-        text = handout(found, file.folder)
+    with spinner(f"running lab {lab.name}"):
+        text = handout(lab, file.folder)
     write_file(path, partial(_write, text), force)
-    note(f"{path}: lab {found.name}, to print")
+    note(f"{path}: lab {lab.name}, to print")
 
 
-def _teacher(found: Lab, file: LabFile, html: Path | None, force: bool) -> int:
+def _teacher(lab: Lab, file: LabFile, html: Path | None, force: bool) -> int:
     from mcusim.labs.teacher_page import teacher_html, teacher_text
 
-    with spinner(f"running lab {found.name}"):
-        own = (found, file.folder, file.own_path)
+    with spinner(f"running lab {lab.name}"):
+        own = (lab, file.folder, file.own_path)
         text = teacher_text(*own) if html is None else teacher_html(*own)
     if html is None:
         print(text)
@@ -308,7 +315,7 @@ def _teacher(found: Lab, file: LabFile, html: Path | None, force: bool) -> int:
     return 0
 
 
-def _session(found: Lab, file: LabFile, answers: Path | None, save: Path | None, output: Output) -> int:
+def _session(lab: Lab, file: LabFile, answers: Path | None, save: Path | None, output: Output) -> int:
     from mcusim.commands.teaching.lab_answers import from_file, kept, typed
     from mcusim.labs import Session
     from mcusim.labs.terminal import WIDTH
@@ -320,17 +327,17 @@ def _session(found: Lab, file: LabFile, answers: Path | None, save: Path | None,
 
     read = typed(say) if answers is None else from_file(answers, say)
     if save is not None:
-        read = kept(save, found, say, read)
+        read = kept(save, lab, say, read)
     width = min(WIDTH, shutil.get_terminal_size().columns - 1) if shown.isatty() else WIDTH
-    session = Session(found, read, say, spinner, max(width, 20), file.folder)
+    session = Session(lab, read, say, spinner, max(width, 20), file.folder)
     try:
         done = session.run()
     finally:  # after Ctrl-C too, and where the answers end
         output.emit(None, session.to_json)
     if not done:
-        count = f"{len(session.answers)} of {len(found.questions)}"
+        count = f"{len(session.answers)} of {len(lab.questions)}"
         if save is None:
-            fail(f"lab {found.name} was left after {count} questions; with --save FILE it can be continued")
+            fail(f"lab {lab.name} was left after {count} questions; with --save FILE it can be continued")
         else:
-            fail(f"saved, {count}: the same command continues lab {found.name} from here")
+            fail(f"saved, {count}: the same command continues lab {lab.name} from here")
     return 0 if done else 1

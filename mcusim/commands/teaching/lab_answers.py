@@ -75,8 +75,8 @@ def kept_seed(path: Path) -> tuple[int | None, str | None]:
     if not path.is_file():
         return None, None
     first = utf8_text(_guarded(path), UsageError, path).partition("\n")[0]
-    found = _HEAD.fullmatch(first.strip())
-    return (int(found["seed"]), found["student"]) if found and found["seed"] else (None, None)
+    match = _HEAD.fullmatch(first.strip())
+    return (int(match["seed"]), match["student"]) if match and match["seed"] else (None, None)
 
 
 def kept(path: Path, lab: Lab, say: Say, read: Read) -> Read:

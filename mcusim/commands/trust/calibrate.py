@@ -64,11 +64,11 @@ def calibrate(
     with counting_bar("fitting", "simulations") as step:
         from mcusim.evidence.calibrate.calibrate import calibrate as fitted
 
-        found = fitted(machine, measurements, keys, output=output, progress=step)
-    write_file(output, lambda file: file.write(found.machine_text), written.force)
+        calibration = fitted(machine, measurements, keys, output=output, progress=step)
+    write_file(output, lambda file: file.write(calibration.machine_text), written.force)
     from mcusim.evidence.calibrate.result import calibration_json, calibration_table
 
-    out.emit(lambda: f"{calibration_table(found)}\n  written: {output}", lambda: calibration_json(found))
+    out.emit(lambda: f"{calibration_table(calibration)}\n  written: {output}", lambda: calibration_json(calibration))
     return 0
 
 

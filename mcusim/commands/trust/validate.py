@@ -83,18 +83,18 @@ def validate(
     return _report(_run(source, board, models, jobs, no_cache), output, html, force)
 
 
-def _report(found: Validation, output: Output, html: Path | None, force: bool) -> int:
+def _report(validation: Validation, output: Output, html: Path | None, force: bool) -> int:
     """Write and print it; returns the exit status."""
     from mcusim.evidence.validate.table import validation_json, validation_table
 
     if html is not None:
         from mcusim.evidence.validate.page import validation_html
 
-        write_bytes(html, validation_html(found).encode(), force)
-    output.emit(lambda: validation_table(found), lambda: validation_json(found))
-    if found.figures:
+        write_bytes(html, validation_html(validation).encode(), force)
+    output.emit(lambda: validation_table(validation), lambda: validation_json(validation))
+    if validation.figures:
         return 0
-    fail(f"none of {len(found.rows)} rows was run; the first: {found.rows[0].reason}")
+    fail(f"none of {len(validation.rows)} rows was run; the first: {validation.rows[0].reason}")
     return 1
 
 

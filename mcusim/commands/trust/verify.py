@@ -134,8 +134,8 @@ class WatchedFirmware:
     @property
     def first(self) -> str | None:
         """The first option given."""
-        found = next((name for name, value in vars(self).items() if value), None)
-        return None if found is None else "--" + found.replace("_", "-")
+        text = next((name for name, value in vars(self).items() if value), None)
+        return None if text is None else "--" + text.replace("_", "-")
 
 
 def request(what: str, machine: str | None, plan: ModelPlanning, asked: Running) -> VerifyRequest:

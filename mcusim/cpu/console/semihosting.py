@@ -76,14 +76,14 @@ class Semihosting:
         return [int.from_bytes(data[i : i + 4], "little") for i in range(0, 4 * count, 4)]
 
     def _text(self, address: int) -> bytes:
-        found = bytearray()
-        while len(found) < LONGEST:
-            at = address + len(found)
+        result = bytearray()
+        while len(result) < LONGEST:
+            at = address + len(result)
             part, end, _ = self._host.read(at, PIECE - at % PIECE).partition(b"\0")
-            found += part
+            result += part
             if end:
                 break
-        return bytes(found)
+        return bytes(result)
 
     def _exit(self, operation: int, parameter: int) -> int:
         if operation == EXIT_EXTENDED:

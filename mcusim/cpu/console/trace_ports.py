@@ -34,7 +34,7 @@ def port_mask(text: str) -> int:
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         texts = (first, last if dash else first)
-        ends = [int(one) for one in texts if one.isascii() and one.isdigit() and len(one) < 3]
+        ends = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) < 3]
         if len(ends) != 2 or not ends[0] <= ends[1] < PORTS:
             raise UsageError(f'--itm {text[:80]!r}: ports are numbers from 0 to 31, as in "0,3-5", or all or none')
         mask |= (2 << ends[1]) - (1 << ends[0])

@@ -25,7 +25,7 @@ def stores_constant(peek: Callable[[int, int], bytes | None], image: Image, pc: 
     if not place or not code:
         return False
     function = Decoder().decode(code, pc - place[1])
-    at = next((i for i, one in enumerate(function) if one.address == pc), None)
+    at = next((i for i, instruction in enumerate(function) if instruction.address == pc), None)
     return at is not None and function[at].kind is Kind.STORE and _is_constant(function, at)
 
 
@@ -33,11 +33,17 @@ def _is_constant(function: Sequence[Instruction], at: int) -> bool:
     store = function[at]
     stored = store.reads & ~store.address_reads & 0xFFFF
     for first in reversed(range(at)):
-        one = function[first]
-        changed = CALLEE_MAY_CHANGE if one.kind is Kind.CALL else one.writes
+        instruction = function[first]
+        changed = CALLEE_MAY_CHANGE if instruction.kind is Kind.CALL else instruction.writes
         if changed & stored:
-            return not one.conditional and _gives_constant(one) and not _entered(function, first + 1, at)
-        if one.branches and not one.conditional and one.kind not in (Kind.CALL, Kind.COMPARE_BRANCH):
+            return (
+                not instruction.conditional and _gives_constant(instruction) and not _entered(function, first + 1, at)
+            )
+        if (
+            instruction.branches
+            and not instruction.conditional
+            and instruction.kind not in (Kind.CALL, Kind.COMPARE_BRANCH)
+        ):
             return False  # what comes behind is entered from elsewhere
     return False
 
@@ -45,11 +51,13 @@ def _is_constant(function: Sequence[Instruction], at: int) -> bool:
 def _entered(function: Sequence[Instruction], first: int, last: int) -> bool:
     """Whether a branch outside of the instructions ``first`` to ``last`` goes to one of them."""
     inside = range(function[first].address, function[last].end)
-    branches = [one for one in (*function[:first], *function[last:]) if one.kind is not Kind.CALL]
-    return any(one.target in inside for one in branches if one.target is not None)
+    branches = [
+        instruction for instruction in (*function[:first], *function[last:]) if instruction.kind is not Kind.CALL
+    ]
+    return any(branch.target in inside for branch in branches if branch.target is not None)
 
 
-def _gives_constant(one: Instruction) -> bool:
-    if one.kind is Kind.LOAD:
-        return "[pc" in one.text and one.accesses[0].size == 4
-    return one.mnemonic in ("mov", "movs", "movw", "mvn", "mvns") and "#" in one.text
+def _gives_constant(instruction: Instruction) -> bool:
+    if instruction.kind is Kind.LOAD:
+        return "[pc" in instruction.text and instruction.accesses[0].size == 4
+    return instruction.mnemonic in ("mov", "movs", "movw", "mvn", "mvns") and "#" in instruction.text

@@ -46,10 +46,10 @@ class DmaControllers(list[DmaBlock]):
 
 def controllers(machine: Machine, memory: MemorySystem, peripherals: Peripherals) -> DmaControllers:
     """The controllers of ``machine``, each where its family has it; none for a machine file that describes no DMA."""
-    found = DmaControllers()
+    dma_controllers = DmaControllers()
     family = family_of(machine)
     if family is None or not machine.dma:
-        return found
+        return dma_controllers
     muxes = {
         block.name: Dmamux(block.name, block.base, 16, peripherals)
         for block in peripherals.blocks
@@ -61,15 +61,15 @@ def controllers(machine: Machine, memory: MemorySystem, peripherals: Peripherals
     places = {block.name: block.base for block in peripherals.blocks}
     for name, about in dma_of(family).items():
         if name in places:
-            shared = (_times(machine, name, about), bool(about["copies"]), memory, peripherals, found.log)
+            shared = (_times(machine, name, about), bool(about["copies"]), memory, peripherals, dma_controllers.log)
             wirings = [_wiring(machine, name, n, about, lines, muxes, shared) for n in range(_count(about))]
-            found.append(_controller(name, places[name], about, wirings))
-            peripherals.replace(found[-1])
+            dma_controllers.append(_controller(name, places[name], about, wirings))
+            peripherals.replace(dma_controllers[-1])
     for request in requests_of(family):
         block = next((b for b in peripherals.blocks if b.name == request.rpartition("_")[0]), None)
         if block is not None:
-            block.served_by = found.serve
-    return found
+            block.served_by = dma_controllers.serve
+    return dma_controllers
 
 
 def _count(about: dict[str, Any]) -> int:

@@ -18,10 +18,10 @@ def reached(machine: Machine, address: int, size: int, write: bool, allowed: Cal
     that are ``allowed``."""
     at, end = address, address + size
     while at < end:
-        found = _end(machine, at, write, allowed)
-        if found is None:
+        number = _end(machine, at, write, allowed)
+        if number is None:
             break
-        at = min(found, end)
+        at = min(number, end)
     return at - address
 
 

@@ -37,12 +37,12 @@ def lines_of(requests: Mapping[str, Any], blocks: Iterable[RegisterBlock]) -> Li
     ``requests``: ``USART1_TX`` as [controller, stream, channel] each, or {DMAMUX: number}.
     """
     there = {block.name: block for block in blocks}
-    found: dict[tuple[str, int, int], RequestLine] = {}
+    lines: dict[tuple[str, int, int], RequestLine] = {}
     for request, where in requests.items():
         name, _, kind = request.rpartition("_")
         if name not in there:
             continue
         line = _BlockLine(there[name], kind)
         places = [(mux, 0, number) for mux, number in where.items()] if isinstance(where, dict) else where
-        found |= dict.fromkeys(map(tuple, places), line)
-    return found
+        lines |= dict.fromkeys(map(tuple, places), line)
+    return lines

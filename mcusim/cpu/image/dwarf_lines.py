@@ -56,10 +56,10 @@ class _Cursor:
         raise ValueError("a number of more than 64 bits")
 
     def text(self) -> str:
-        found = self.data.find(b"\0", self.at, self.end)
-        if found < 0:
+        number = self.data.find(b"\0", self.at, self.end)
+        if number < 0:
             raise ValueError("a file name does not end")
-        raw, self.at = self.data[self.at : min(found, self.at + _LONGEST_PATH)], found + 1
+        raw, self.at = self.data[self.at : min(number, self.at + _LONGEST_PATH)], number + 1
         return readable_name(raw)
 
 
@@ -192,13 +192,13 @@ class LineReader:
         count = head.leb()
         if count and not formats:
             raise ValueError("file names without a format")
-        found = []
+        entries = []
         for _ in range(count):
             values = {content: self._form(head, form) for content, form in formats}
             name, directory = values.get(_PATH, ""), values.get(_DIRECTORY, 0)
-            found.append((name if isinstance(name, str) else "", directory if isinstance(directory, int) else 0))
+            entries.append((name if isinstance(name, str) else "", directory if isinstance(directory, int) else 0))
             self._step()
-        return found
+        return entries
 
     def _step(self) -> None:
         self._steps += 1
@@ -215,8 +215,8 @@ class LineReader:
             return head.leb()
         if form in self.strings:
             strings, at = self.strings[form], head.fixed(4)
-            found = strings.find(b"\0", at, at + _LONGEST_PATH)
-            return readable_name(strings[at : found if found >= 0 else at + _LONGEST_PATH])
+            number = strings.find(b"\0", at, at + _LONGEST_PATH)
+            return readable_name(strings[at : number if number >= 0 else at + _LONGEST_PATH])
         raise ValueError(f"file names of form {form:#x}")
 
     def _program(self, unit: _Cursor, header: _LineHeader) -> None:
@@ -313,13 +313,13 @@ def _joined(sequences: list[list[Row]], code: list[tuple[int, int]]) -> list[Row
     Functions the linker dropped have sequences at address 0, or near it: where no code is, they go by that; where
     several begin at one address, the longest stays.
     """
-    found: list[Row] = []
+    joined: list[Row] = []
     reached = -1
     inside = [s for s in sequences if any(low <= s[0][0] and s[-1][0] <= high for low, high in code)]
     for sequence in sorted(inside, key=lambda s: (s[0][0], -s[-1][0])):
         if sequence[0][0] >= reached:
-            if found and found[-1][0] == sequence[0][0]:
-                found.pop()  # the end of the sequence before
-            found += sequence
+            if joined and joined[-1][0] == sequence[0][0]:
+                joined.pop()  # the end of the sequence before
+            joined += sequence
             reached = sequence[-1][0]
-    return found
+    return joined

@@ -221,12 +221,12 @@ def _header(data: bytes, shown: str, kind: int = 2) -> Any:
     if data[5] != 1:
         what = "big-endian" if data[5] == 2 else f"of unknown byte order {data[5]}"
         raise ImageError(f"{shown}: is {what}; a Cortex-M program is little-endian")
-    found, machine = struct.unpack_from("<HH", data, 16)
+    value, machine = struct.unpack_from("<HH", data, 16)
     if machine != 40:
         raise ImageError(f"{shown}: is for ELF machine {machine}, not 40 (Arm); build it with arm-none-eabi-gcc")
-    if found != kind:
+    if value != kind:
         wanted = "an executable has type 2" if kind == 2 else "an object file has type 1"
-        raise ImageError(f"{shown}: is {_TYPES.get(found, f'of ELF type {found}')}; {wanted}")
+        raise ImageError(f"{shown}: is {_TYPES.get(value, f'of ELF type {value}')}; {wanted}")
     return _structures().Elf_Ehdr.parse(data[:_HEADER])
 
 
@@ -241,8 +241,8 @@ def _segments(data: bytes, header: Any, sections: tuple[Section, ...], shown: st
             f"{shown}: {count} program headers at {start:#x} run beyond the end ({len(data):,} B): truncated"
         )
     parse = _structures().Elf_Phdr.parse
-    found = [parse(data[at : at + _PROGRAM]) for at in range(start, start + count * _PROGRAM, _PROGRAM)]
-    loads = [(index, raw) for index, raw in enumerate(found) if raw["p_type"] == "PT_LOAD" and raw["p_memsz"]]
+    values = [parse(data[at : at + _PROGRAM]) for at in range(start, start + count * _PROGRAM, _PROGRAM)]
+    loads = [(index, raw) for index, raw in enumerate(values) if raw["p_type"] == "PT_LOAD" and raw["p_memsz"]]
     if not loads:
         raise ImageError(f"{shown}: has no loadable segments: nothing to run; link it as an executable")
     if sum(raw["p_filesz"] for _, raw in loads) > len(data):

@@ -95,15 +95,15 @@ class Image:
         By default the segments at their load addresses: the program's own start-up copies and clears. ``as_started``
         adds what start-up code would have done: data at the addresses the program uses, zeroes after it (``.bss``).
         """
-        found = []
+        placements = []
         for segment in self.segments:
             moves = segment.load_address != segment.address
             if segment.data and (moves or not as_started):
                 size = len(segment.data) if moves else segment.memory_size
-                found.append(ImagePlacement(segment.load_address, segment.data, size))
+                placements.append(ImagePlacement(segment.load_address, segment.data, size))
             if as_started or not (segment.data or moves):
-                found.append(ImagePlacement(segment.address, segment.data, segment.memory_size))
-        return found
+                placements.append(ImagePlacement(segment.address, segment.data, segment.memory_size))
+        return placements
 
 
 def load_image(path: str | Path) -> Image:
@@ -133,13 +133,13 @@ def check_placements(image: Image, machine: Machine, as_started: bool) -> list[I
 
 def _windows(machine: Machine) -> list[tuple[int, int]]:
     """``(start, end)`` of the machine's memory, neighbours joined: a segment may run from one SRAM into the next."""
-    found: list[tuple[int, int]] = []
+    windows: list[tuple[int, int]] = []
     for start, end in sorted((base, base + r.size) for r in machine.memory.values() for base in (r.base, *r.aliases)):
-        if found and found[-1][1] == start:
-            found[-1] = found[-1][0], end
+        if windows and windows[-1][1] == start:
+            windows[-1] = windows[-1][0], end
         else:
-            found.append((start, end))
-    return found
+            windows.append((start, end))
+    return windows
 
 
 def _outside(image: Image, machine: Machine, placement: ImagePlacement) -> str:

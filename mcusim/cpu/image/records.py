@@ -61,7 +61,7 @@ class Records:
 
     def runs(self, shown: str) -> list[tuple[int, bytes]]:
         """``(address, bytes)`` by rising address, neighbours joined. Raises ImageError when two records overlap."""
-        found: list[_Piece] = []
+        pieces: list[_Piece] = []
         ordered = sorted(self.pieces, key=lambda piece: piece.address)
         for low, high in pairwise(ordered):
             if low.address + len(low.data) > high.address:
@@ -72,13 +72,13 @@ class Records:
                     " two programs were joined"
                 )
         for piece in ordered:
-            if found and found[-1].address + len(found[-1].data) == piece.address:
-                found[-1].data += piece.data
+            if pieces and pieces[-1].address + len(pieces[-1].data) == piece.address:
+                pieces[-1].data += piece.data
             else:
-                found.append(piece)
-        if len(found) > MOST_RUNS:
-            raise ImageError(f"{shown}: {len(found):,} separate ranges of addresses, at most {MOST_RUNS:,} are read")
-        return [(piece.address, bytes(piece.data)) for piece in found]
+                pieces.append(piece)
+        if len(pieces) > MOST_RUNS:
+            raise ImageError(f"{shown}: {len(pieces):,} separate ranges of addresses, at most {MOST_RUNS:,} are read")
+        return [(piece.address, bytes(piece.data)) for piece in pieces]
 
 
 def read_hex(data: bytes, shown: str) -> Records:

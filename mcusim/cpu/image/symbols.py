@@ -63,8 +63,8 @@ class SymbolTable:
 
     def get(self, name: str) -> Symbol | None:
         """The symbol of that name: a global one, else a weak one, else the first local one."""
-        found = self._named.get(name)
-        return min(found, key=lambda symbol: (1, 0, 0)[min(symbol.binding, 2)]) if found else None
+        symbols = self._named.get(name)
+        return min(symbols, key=lambda symbol: (1, 0, 0)[min(symbol.binding, 2)]) if symbols else None
 
     def named(self, name: str) -> Symbol:
         """As :meth:`get`. Raises ImageError, with names like it, when none has it or several local ones differ."""
@@ -124,7 +124,7 @@ def _ranges(
         if symbol.address not in best or _rank(symbol) < _rank(best[symbol.address]):
             best[symbol.address] = symbol
     starts = sorted({*best, *others})
-    found = []
+    ranges = []
     for address, symbol in sorted(best.items()):
         following = bisect_right(starts, address)
         limit = starts[following] if following < len(starts) else 1 << 32
@@ -134,8 +134,8 @@ def _ranges(
             limit = address  # of a section that is not there: a label behind its end
         end = address + symbol.size if symbol.size else limit
         if end > address:
-            found.append((address, end, symbol.name))
-    return found
+            ranges.append((address, end, symbol.name))
+    return ranges
 
 
 def _rank(symbol: Symbol) -> tuple[int, int, int, str]:
@@ -146,13 +146,13 @@ def _rank(symbol: Symbol) -> tuple[int, int, int, str]:
 def read_symbols(elf: ElfFile) -> SymbolTable:
     """The symbols of ``elf``; what cannot be read is left out and noted in ``elf.warnings``. Never raises."""
     tables = [section for section in elf.sections if section.kind == _SYMTAB]
-    found: list[Symbol] = []
+    symbols: list[Symbol] = []
     if tables:
         try:
-            found = _read(elf, tables[0])
+            symbols = _read(elf, tables[0])
         except (ValueError, struct.error) as error:
             elf.warnings.append(f"symbols cannot be read: {error}")
-    return SymbolTable(elf.path, found, elf.sections)
+    return SymbolTable(elf.path, symbols, elf.sections)
 
 
 def _read(elf: ElfFile, table: Section) -> list[Symbol]:
@@ -162,7 +162,7 @@ def _read(elf: ElfFile, table: Section) -> list[Symbol]:
     names = _Names(elf.content(elf.sections[table.link]))
     if len(content) // 16 > MOST_SYMBOLS:
         elf.warnings.append(f"only the first {MOST_SYMBOLS:,} of {len(content) // 16:,} symbols are read")
-    found = []
+    symbols = []
     rows = struct.iter_unpack("<IIIBBH", content[: min(len(content) // 16, MOST_SYMBOLS) * 16])
     for offset, value, size, info, _, section in rows:
         kind = _KINDS.get(info & 15)
@@ -172,10 +172,10 @@ def _read(elf: ElfFile, table: Section) -> list[Symbol]:
         if not name or _is_mapping(name):
             continue
         thumb = kind == "function" and bool(value & 1)
-        found.append(Symbol(name, value & ~1 if thumb else value, size, kind, info >> 4, section, thumb))
+        symbols.append(Symbol(name, value & ~1 if thumb else value, size, kind, info >> 4, section, thumb))
     if names.cut:
         elf.warnings.append("symbol names are damaged: some are cut or left out")
-    return found
+    return symbols
 
 
 def _is_mapping(name: str) -> bool:

@@ -108,7 +108,7 @@ class Peripherals:
     def replace(self, block: RegisterBlock) -> None:
         """Let ``block`` answer for the addresses of the one at its base."""
         for blocks in (self.blocks, self._all):
-            blocks[:] = [block if one.base == block.base else one for one in blocks]
+            blocks[:] = [block if register_block.base == block.base else register_block for register_block in blocks]
 
     def _map_bit_bands(self) -> list[tuple[int, int]]:
         for window, target in bit_band.WINDOWS.items():
@@ -172,7 +172,7 @@ class Peripherals:
 
     def noted(self, rule: str, text: str, fix: str, pc: int, address: int | None = None) -> None:
         """A finding, once for each rule and instruction."""
-        known = next((i for i, one in enumerate(self._found) if (one.rule, one.pc) == (rule, pc)), None)
+        known = next((i for i, finding in enumerate(self._found) if (finding.rule, finding.pc) == (rule, pc)), None)
         if known is not None:
             self._found[known] = replace(self._found[known], count=self._found[known].count + 1)
         elif len(self._found) < MOST_FINDINGS:
@@ -226,16 +226,16 @@ class Peripherals:
             self._note(self.sdram.used(address, size, write, int(c[C.WATCH_PC])))
             c[C.WATCH_PC] = 0
 
-    def _note(self, found: list[PeripheralFinding]) -> None:
+    def _note(self, findings: list[PeripheralFinding]) -> None:
         """Findings of a rule that ends a strict run."""
-        self._found += found
-        if found and self._strict:
-            first, registers = found[0], self._core.registers()
+        self._found += findings
+        if findings and self._strict:
+            first, registers = findings[0], self._core.registers()
             self._end(Ending("SDRAM not ready", first.text, first.pc or 0, first.address, registers))
 
     def found(self, text: str) -> None:
         """The program did something that a board does not answer as the program may expect."""
-        known = {one.text for one in self._found}
+        known = {finding.text for finding in self._found}
         if text not in known and len(known) < MOST_FINDINGS:
             self._found.append(PeripheralFinding("no-answer", text, "", self.pc))
 
@@ -384,4 +384,4 @@ class Peripherals:
             return False
         polled = {self.block_at(address) for address in self.polls.read}
         anything = None in polled  # a window of bits
-        return not any(one.waiting for one in self.blocks if anything or one in polled or one.masters)
+        return not any(block.waiting for block in self.blocks if anything or block in polled or block.masters)

@@ -97,11 +97,11 @@ class Plain(RegisterBlock):
 
 def storage(blocks: Iterable[Plain]) -> Iterator[PeripheralFinding]:
     """Those that were used."""
-    for one in blocks:
-        if one.accesses:
-            text = f"{one.name} has no description here and only kept what was stored"
+    for block in blocks:
+        if block.accesses:
+            text = f"{block.name} has no description here and only kept what was stored"
             fix = "describe it as [peripherals.<name>] in the machine file where the program waits for it"
-            yield PeripheralFinding("undescribed-block", text, fix, one.first, one.base, one.accesses)
+            yield PeripheralFinding("undescribed-block", text, fix, block.first, block.base, block.accesses)
 
 
 _INVALIDATE = "invalidate it before, all sets and ways by DCISW (CMSIS: SCB_EnableDCache); caches hold anything then"

@@ -177,8 +177,8 @@ class ProgramFlash:
             return
         self._bytes = self._view.copy()
         self._system.contents = [
-            replace(one, memory=self._bytes.ctypes.data) if one.base in self.bases else one
-            for one in self._system.contents
+            replace(content, memory=self._bytes.ctypes.data) if content.base in self.bases else content
+            for content in self._system.contents
         ]
         further = self._bytes.ctypes.data - self._view.ctypes.data
         for i in range(int(s[L.RANGES])):
@@ -217,9 +217,9 @@ class ProgramFlash:
 
     def _hold(self) -> None:
         """Not modelled: of two operations in two banks each holds what lies between them too."""
-        low = min((one[0] for one in self._under_way), default=0)
-        high = max((one[1] for one in self._under_way), default=0)
-        until = max((one[2] for one in self._under_way), default=0)
+        low = min((entry[0] for entry in self._under_way), default=0)
+        high = max((entry[1] for entry in self._under_way), default=0)
+        until = max((entry[2] for entry in self._under_way), default=0)
         for r in self._blocks:
             self._memory[r + L.P_MASK] = (1 << (self.size - 1).bit_length()) - 1
             self._memory[r + L.P_LOW], self._memory[r + L.P_HIGH] = low, high

@@ -104,7 +104,7 @@ def places_of(family: str) -> dict[str, dict[str, Any]]:
     ``resets``: registers that have another value after a reset than the layout says."""
     about = _file(family)
     ports = about["ports"]
-    found = {
+    entries = {
         ports["prefix"] + name: {
             "base": ports["base"] + n * ports["step"],
             "layout": ports["layout"],
@@ -112,13 +112,13 @@ def places_of(family: str) -> dict[str, dict[str, Any]]:
         }
         for n, name in enumerate(ports["names"])
     }
-    return found | about["blocks"] | _file("outside")[family]
+    return entries | about["blocks"] | _file("outside")[family]
 
 
 def dma_of(family: str) -> dict[str, dict[str, Any]]:
     """The DMA controllers of a family by name, as its file has them."""
-    found: dict[str, dict[str, Any]] = _file(family).get("dma", {})
-    return found
+    result: dict[str, dict[str, Any]] = _file(family).get("dma", {})
+    return result
 
 
 def requests_of(family: str) -> dict[str, Any]:
@@ -128,8 +128,8 @@ def requests_of(family: str) -> dict[str, Any]:
 
 def flash_of(family: str) -> dict[str, Any]:
     """How long the flash of a family takes to be programmed and erased; empty where its file does not say."""
-    found: dict[str, Any] = _file(family).get("flash", {})
-    return found
+    result: dict[str, Any] = _file(family).get("flash", {})
+    return result
 
 
 def blocks_of(machine: Machine, host: BlockHost) -> list[RegisterBlock]:
@@ -180,12 +180,12 @@ def _of_family(family: str, flash_kib: int, host: BlockHost) -> Iterator[Registe
         layout = layouts[place["layout"]] if "layout" in place else {}
         kind = KINDS.get(layout.get("kind", ""), RegisterBlock)
         size = parse_size(place["size"]) if "size" in place else 1 << 10
-        found = dict(_registers_of(family, place["layout"], host.clock)) if layout else {}
+        registers = dict(_registers_of(family, place["layout"], host.clock)) if layout else {}
         resets = place.get("resets", {}) | {"FLASHSIZE": flash_kib << place.get("flash_size_bit", 0)}
-        for offset, one in found.items():
-            if one.name in resets:
-                found[offset] = replace(one, reset=resets[one.name])
-        yield kind(name, place["base"], size, found, host, place.get("irq", -1))
+        for offset, register in registers.items():
+            if register.name in resets:
+                registers[offset] = replace(register, reset=resets[register.name])
+        yield kind(name, place["base"], size, registers, host, place.get("irq", -1))
 
 
 @cache
@@ -196,12 +196,12 @@ def _registers_of(family: str, layout: str, clock: int) -> Mapping[int, Register
 def registers(layout: Mapping[str, Any], clock: int) -> dict[int, Register]:
     """The registers of a layout by offset, for a core of ``clock`` hertz."""
     tables = {name: table for name, table in layout.items() if isinstance(table, dict)}
-    found = {}
+    result = {}
     for name, table in tables.items():
         values = {key: value for key, value in table.items() if key not in (*_ABOUT, "offset", "follows")}
-        follows = tuple(_follow(one, tables, clock) for one in table.get("follows", ()))
-        found[table["offset"]] = Register(name, follows=follows, **values)
-    return found
+        follows = tuple(_follow(item, tables, clock) for item in table.get("follows", ()))
+        result[table["offset"]] = Register(name, follows=follows, **values)
+    return result
 
 
 def _follow(table: Mapping[str, Any], registers: Mapping[str, Any], clock: int) -> Follow:
@@ -212,9 +212,9 @@ def _follow(table: Mapping[str, Any], registers: Mapping[str, Any], clock: int) 
 
 def _listed(block: Peripheral, host: BlockHost) -> RegisterBlock:
     """A block of a machine file: ``reads`` are fixed, ``mirrors`` follow at once."""
-    found = {offset: Register(f"+{offset:#04x}", reset=word, writable=0) for offset, word in block.reads.items()}
+    registers = {offset: Register(f"+{offset:#04x}", reset=word, writable=0) for offset, word in block.reads.items()}
     for offset, mirror in block.mirrors.items():
         follow = Follow(offset, mirror.mask, mirror.shift, 0)
         status = follow.moved(_WORD)
-        found[offset] = Register(f"+{offset:#04x}", writable=_WORD & ~status, follows=(follow,))
-    return RegisterBlock(block.name, block.base, block.size, found, host)
+        registers[offset] = Register(f"+{offset:#04x}", writable=_WORD & ~status, follows=(follow,))
+    return RegisterBlock(block.name, block.base, block.size, registers, host)

@@ -91,6 +91,8 @@ class SdramWatch:
         self._swapped, self.changed = swapped, True
 
     def _shown(self) -> list[PeripheralFinding]:
-        found = [one for base, one in self._kept if self._commanded or (self._own and base not in self._loaded)]
-        self._kept = [(base, one) for base, one in self._kept if one not in found]
-        return found
+        findings = [
+            finding for base, finding in self._kept if self._commanded or (self._own and base not in self._loaded)
+        ]
+        self._kept = [(base, finding) for base, finding in self._kept if finding not in findings]
+        return findings

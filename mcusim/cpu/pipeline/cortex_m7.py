@@ -157,7 +157,7 @@ class _Schedule:
 
     def accesses(self, block: Sequence[Instruction]) -> tuple[AccessTiming, ...]:
         """When each access is made: those of one instruction two words a cycle."""
-        found = []
+        timings = []
         for i, instruction in enumerate(block):
             younger = self.slots[i] == 1
             paired = younger and instruction.loads and block[i - 1].loads
@@ -165,9 +165,9 @@ class _Schedule:
             before = 0
             for access in instruction.accesses:
                 even = before == 0 and words % 2 == 0 and instruction.kind in _STORE_MULTIPLES
-                found.append(AccessTiming(self.at[i] + before // 8, paired=paired, younger=younger, even=even))
+                timings.append(AccessTiming(self.at[i] + before // 8, paired=paired, younger=younger, even=even))
                 before += access.size
-        return tuple(found)
+        return tuple(timings)
 
     def ready(self) -> dict[int, int]:
         """Values that come after the block: register -> cycles, as address generation would see a late ALU's."""
@@ -180,16 +180,16 @@ class _Schedule:
 
     def needs(self, block: Sequence[Instruction]) -> dict[int, int]:
         """Registers that come from before the block, and when they are needed, counted as in ``ready``."""
-        found: dict[int, int] = {}
+        needs: dict[int, int] = {}
         written = 1 << FLAGS
         for cycle, instruction in zip(self.at, block, strict=True):
             for register, port in reads(instruction):
                 need = cycle + _BEHIND_ADDRESS[port]
                 latest = _LATEST if register < FLAGS else _LATEST_FP
-                if not written >> register & 1 and need < min(latest, found.get(register, latest)):
-                    found[register] = need
+                if not written >> register & 1 and need < min(latest, needs.get(register, latest)):
+                    needs[register] = need
             written |= instruction.writes
-        return found
+        return needs
 
     def flags_early(self, block: Sequence[Instruction]) -> bool:
         """Whether the flags of the closing conditional branch were set three or more cycles before it."""

@@ -100,17 +100,17 @@ def reads(instruction: Instruction) -> list[tuple[int, Port]]:
     """Registers it waits for, and where it reads them."""
     if instruction.kind in _PREDICTED:
         return []
-    found = [(register, Port.ADDRESS) for register in bits(instruction.address_reads & _NOT_PC)]
+    result = [(register, Port.ADDRESS) for register in bits(instruction.address_reads & _NOT_PC)]
     addend = instruction.accumulator_reads
-    found += [(register, _addend_port(instruction)) for register in bits(addend)]
+    result += [(register, _addend_port(instruction)) for register in bits(addend)]
     shifted = instruction.shifted_reads
-    found += [(register, Port.SHIFTER) for register in bits(shifted)]
+    result += [(register, Port.SHIFTER) for register in bits(shifted)]
     rest = instruction.reads & _NOT_PC & ~(instruction.address_reads | addend | shifted)
     if instruction.kind in _MOVES:
-        found += [(register, _move_port(instruction, register)) for register in bits(rest)]
+        result += [(register, _move_port(instruction, register)) for register in bits(rest)]
     else:
-        found += [(register, _data_port(instruction)) for register in bits(rest)]
-    return found
+        result += [(register, _data_port(instruction)) for register in bits(rest)]
+    return result
 
 
 def _core_result(instruction: Instruction) -> M7Result:

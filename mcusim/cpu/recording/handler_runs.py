@@ -29,7 +29,7 @@ class HandlerRun:
 
 def handler_runs(entries: Iterable[Any], now: int) -> list[HandlerRun]:
     """Runs by their beginning; those that are under way end at ``now``, in ticks."""
-    found: list[HandlerRun] = []
+    result: list[HandlerRun] = []
     active: list[HandlerRun] = []
     since, ended = 0, None
     for what, time, first, _ in (map(int, row) for row in entries):
@@ -37,7 +37,7 @@ def handler_runs(entries: Iterable[Any], now: int) -> list[HandlerRun]:
         if kind == X.BEGUN:
             number = X.number_of(what >> 4 & 0xFFF)
             active.append(HandlerRun(number, what >> 16, first, since or time, time, now, now, []))
-            found.append(active[-1])
+            result.append(active[-1])
             since, ended = since or time, None
             continue
         owner = active.pop() if kind == X.ENDED and active else ended if kind == X.POPPED else None
@@ -51,4 +51,4 @@ def handler_runs(entries: Iterable[Any], now: int) -> list[HandlerRun]:
         since = time
     for run in active[-1:]:
         run.pieces.append((since, now))
-    return found
+    return result

@@ -38,7 +38,7 @@ def spinning_in(core: GuestCore, known: Iterable[WaitLoop] = ()) -> WaitLoop | N
     ring = _ring(core)
     for length in range(1, LONGEST + 1):
         rounds = [ring[i * length : (i + 1) * length] for i in range(max(3, -(-4 // length)))]
-        if len(rounds[-1]) == length and ring[0][1] and all(one == rounds[0] for one in rounds):
+        if len(rounds[-1]) == length and ring[0][1] and all(pairs == rounds[0] for pairs in rounds):
             return _loop(core, [*reversed(rounds[0])], known)
     return None
 
@@ -85,20 +85,22 @@ def _loop(core: GuestCore, taken: list[tuple[int, int]], known: Iterable[WaitLoo
 
 def _range(core: GuestCore, start: int, end: int) -> list[CodeBlock]:
     """The blocks from ``start`` to the one that has the byte before ``end``; none where one lacks."""
-    found: list[CodeBlock] = []
-    while start < end and len(found) < NEAR:
+    blocks: list[CodeBlock] = []
+    while start < end and len(blocks) < NEAR:
         block = core.code.known_at(start)
         if block is None:
             return []
-        found.append(block)
+        blocks.append(block)
         start = block.end
-    return found
+    return blocks
 
 
 def _waits(blocks: list[CodeBlock]) -> WaitLoop | None:
     """These blocks as a loop, if they compute nothing that lasts."""
-    instructions = [one for block in blocks for one in block.instructions]
-    if any(one.stores and not one.address_reads >> SP & 1 for one in instructions) or _carries(instructions):
+    instructions = [instruction for block in blocks for instruction in block.instructions]
+    if any(instruction.stores and not instruction.address_reads >> SP & 1 for instruction in instructions) or _carries(
+        instructions
+    ):
         return None
     inside = {block.address for block in blocks}
     exits = tuple(sorted({at for block in blocks for at in _successors(block) if at not in inside}))
@@ -108,9 +110,9 @@ def _waits(blocks: list[CodeBlock]) -> WaitLoop | None:
 def _carries(instructions: Iterable[Instruction]) -> bool:
     """Whether a round reads what the one before has written to a register."""
     read = written = 0
-    for one in instructions:
-        read |= one.reads & ~written
-        written |= one.writes
+    for instruction in instructions:
+        read |= instruction.reads & ~written
+        written |= instruction.writes
     return bool(read & written & _NOT_CARRIED)
 
 

@@ -120,7 +120,7 @@ def _divided(clock: Clock, divider: int) -> Clock:
 
 def _written(r: Registers, family: str) -> bool:
     """Whether the program has set the clocks up."""
-    return family in _SYSTEM and r.written(*(one.register for one in _SYSTEM[family][1]))
+    return family in _SYSTEM and r.written(*(bits.register for bits in _SYSTEM[family][1]))
 
 
 def core_clock_now(r: Registers, machine: Machine, family: str) -> int:
@@ -158,9 +158,9 @@ def clock_figures(r: Registers, machine: Machine, family: str) -> Iterator[SetUp
 def regulator_figures(r: Registers, machine: Machine, family: str) -> Iterator[SetUpFigure]:
     """``core.regulator`` by the names that the machine file has for its settings."""
     names = [setting.name for setting in machine.regulator]
-    found = _REGULATOR[family](r, names) if family in _REGULATOR else None
-    if found is not None and found[0] in names:
-        yield SetUpFigure("core.regulator", found[0], found[1])
+    pair = _REGULATOR[family](r, names) if family in _REGULATOR else None
+    if pair is not None and pair[0] in names:
+        yield SetUpFigure("core.regulator", pair[0], pair[1])
 
 
 def _scale_f(r: Registers, names: list[str]) -> tuple[str, tuple[Bits, ...]] | None:
@@ -181,8 +181,8 @@ def _range_l4(r: Registers, names: list[str]) -> tuple[str, tuple[Bits, ...]] | 
     if not r.written("PWR_CR1", "PWR_CR5"):
         return None
     boost = not r.field("PWR_CR5", 8, 1)
-    found = "range2" if r.field("PWR_CR1", 9, 2) == 2 else "range1-boost" if boost else "range1"
-    return found, (Bits("PWR_CR1", 3 << 9), Bits("PWR_CR5", 1 << 8))
+    text = "range2" if r.field("PWR_CR1", 9, 2) == 2 else "range1-boost" if boost else "range1"
+    return text, (Bits("PWR_CR1", 3 << 9), Bits("PWR_CR5", 1 << 8))
 
 
 def _scale_h7(r: Registers, names: list[str]) -> tuple[str, tuple[Bits, ...]] | None:

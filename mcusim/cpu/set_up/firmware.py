@@ -28,7 +28,9 @@ __all__ = ["firmware_set_up"]
 def firmware_set_up(core: GuestCore, machine: Machine) -> tuple[SetUpRow, ...]:
     """A row for each figure that the program on ``core`` has set up, compared with those of ``machine``."""
     registers, family = Registers(core.peripherals.blocks, core.peripherals.writes), family_of(machine)
-    rows = [] if family is None else [_row(one, registers, machine) for one in _figures(registers, machine, family)]
+    rows = (
+        [] if family is None else [_row(figure, registers, machine) for figure in _figures(registers, machine, family)]
+    )
     return (*rows, *core_rows(core))
 
 
@@ -66,9 +68,9 @@ def _row(figure: SetUpFigure, registers: Registers, machine: Machine) -> SetUpRo
 
 def _place(bits: tuple[Bits, ...], registers: Registers) -> tuple[str, RegisterWrite | None]:
     """The register whose store came last, and that store."""
-    found = [(one.register, registers.last(one.register, one.mask)) for one in bits if one.register in registers]
-    written = [(register, write) for register, write in found if write is not None]
-    return max(written, key=lambda pair: pair[1].cycle) if written else found[0]
+    pairs = [(bit.register, registers.last(bit.register, bit.mask)) for bit in bits if bit.register in registers]
+    written = [(register, write) for register, write in pairs if write is not None]
+    return max(written, key=lambda pair: pair[1].cycle) if written else pairs[0]
 
 
 def _of_machine(machine: Machine, key: str) -> object:
@@ -90,6 +92,6 @@ def _device_clock(machine: Machine, key: str) -> int:
 def _same(value: Value, own: object, device_hz: int) -> bool:
     """Durations by whole clocks of their device, so that a time may be compared with a count."""
     if isinstance(value, Duration) and isinstance(own, Duration):
-        a, b = (one.cycles(device_hz, device_hz) for one in (value, own))
+        a, b = (duration.cycles(device_hz, device_hz) for duration in (value, own))
         return round(a) == round(b)
     return value == own

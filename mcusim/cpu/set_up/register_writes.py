@@ -68,8 +68,8 @@ class Registers:
     def last(self, label: str, mask: int = ALL) -> RegisterWrite | None:
         """The store that gave the bits ``mask`` what they have: the last that changed one, else the last of all."""
         kept = self._writes.of(label)
-        return next((one for one in kept if (one.before ^ one.word) & mask), kept[0] if kept else None)
+        return next((write for write in kept if (write.before ^ write.word) & mask), kept[0] if kept else None)
 
     def stored(self, label: str) -> Iterable[int]:
         """The words that it was made to hold, the latest first."""
-        return (one.word for one in self._writes.of(label))
+        return (write.word for write in self._writes.of(label))

@@ -78,11 +78,15 @@ def explain_round(emulator: Emulator) -> Fault | None:
     core.uc.hook_del(seen)
     if not loads:
         return None
-    changing = (one for one in loads if any(low <= one[1] < end for low, end in writable))
+    changing = (load for load in loads if any(low <= load[1] < end for low, end in writable))
     pc, address, size = next(changing, loads[0])  # rather than a constant of the code's
     value = int.from_bytes(core.peek(address, size) or b"", "little")
     symbols = emulator.image.symbols if emulator.image is not None else ()
-    named = (one.name for one in symbols if one.kind == "object" and one.address <= address < one.address + one.size)
+    named = (
+        symbol.name
+        for symbol in symbols
+        if symbol.kind == "object" and symbol.address <= address < symbol.address + symbol.size
+    )
     text = (
         f"the program reads {next(named, 'memory')} at {address:#010x} again and again, finds {value:#x}, and nothing"
         " can change that any more: it stores nothing itself, no interrupt can come and no DMA works"

@@ -80,13 +80,13 @@ def _end(emulator: Emulator, asked: Ending | None) -> Stop:
 
 def _contents(emulator: Emulator) -> int:
     """A number of what memories, backup domain and reset flags hold, as the core sees them."""
-    found = 0
+    contents = 0
     for region in emulator.machine.memory.values():
         if region.writable or region.kind == "flash":
-            found = crc32(emulator.read(region.base, region.size), found)
+            contents = crc32(emulator.read(region.base, region.size), contents)
     for block in emulator.peripherals.blocks:
-        found = crc32(repr(block.kept()).encode(), found)
-    return found
+        contents = crc32(repr(block.kept()).encode(), contents)
+    return contents
 
 
 def _clear(emulator: Emulator) -> None:

@@ -235,9 +235,9 @@ def _undefined(emulator: Emulator, pc: int) -> str:
     halfwords = [word[i : i + 2][::-1].hex() for i in range(0, 4 if word[1:2] >= bytes([WIDE]) else 2, 2)]
     entered = int(emulator.state[C.ENTERED])
     block = emulator.code.block_of(entered).instructions if entered >= 0 else ()
-    found = next((one for one in block if one.address == pc), None)
-    named = f"{found.text} " if found is not None and found.mnemonic != "undefined" else ""
-    why = emulator.code.lacked(found) if found is not None else ""
+    instruction = next((item for item in block if item.address == pc), None)
+    named = f"{instruction.text} " if instruction is not None and instruction.mnemonic != "undefined" else ""
+    why = emulator.code.lacked(instruction) if instruction is not None else ""
     reason = f": {why}" if why else ""
     return f"{named}({' '.join(halfwords)}) at {pc:#010x} is no instruction of this {emulator.machine.core.isa}{reason}"
 
@@ -245,9 +245,9 @@ def _undefined(emulator: Emulator, pc: int) -> str:
 def _executable(emulator: Emulator, address: int) -> bool:
     """By the ranges of the program; elsewhere by the default map, which Unicorn knows too."""
     memory = emulator.memory.state
-    found = int(find(memory, address))
-    if found >= 0:
-        return bool(memory[found + L.FLAGS] & L.EXECUTE)
+    number = int(find(memory, address))
+    if number >= 0:
+        return bool(memory[number + L.FLAGS] & L.EXECUTE)
     return address < _PERIPHERAL_AREA[0] or _PERIPHERAL_AREA[1] <= address < 0xA000_0000
 
 

@@ -100,12 +100,12 @@ class FaultLog:
             self._open.pop()
         return self._open[-1][1] if self._open else None
 
-    def add(self, place: int, one: TakenFault) -> None:
+    def add(self, place: int, taken_fault: TakenFault) -> None:
         """A handler begins."""
-        fault = one.fault
+        fault = taken_fault.fault
         key = fault.kind, fault.pc, fault.address
         known = self._taken.get(key)
-        self._taken[key] = one if known is None else replace(known, count=known.count + 1)
+        self._taken[key] = taken_fault if known is None else replace(known, count=known.count + 1)
         self._open.append((place, fault))
 
     def again(self, fault: Fault) -> bool:
@@ -155,8 +155,8 @@ def handler_of(emulator: Emulator, place: int) -> int | None:
     at = (word(emulator.ppb_words, VTOR) & TABLE) + 4 * X.number_of(place)
     vector = int.from_bytes(emulator.core.peek(at, 4) or b"", "little")
     code = emulator.core.peek(vector & ~1, 4) if vector & 1 else None
-    found = int(find(emulator.memory.state, vector & ~1))
-    runs = found >= 0 and emulator.memory.state[found + L.FLAGS] & L.EXECUTE
+    number = int(find(emulator.memory.state, vector & ~1))
+    runs = number >= 0 and emulator.memory.state[number + L.FLAGS] & L.EXECUTE
     return vector & ~1 if runs and code not in (None, bytes(4), b"\xff" * 4) else None
 
 

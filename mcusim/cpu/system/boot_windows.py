@@ -35,5 +35,5 @@ def with_boot_windows(machine: Machine) -> Machine:
 
 
 def _free(memory: dict[str, Region], base: int, size: int) -> bool:
-    taken = ((at, at + one.size) for one in memory.values() for at in (one.base, *one.aliases))
+    taken = ((at, at + region.size) for region in memory.values() for at in (region.base, *region.aliases))
     return not any(base < end and at < base + size for at, end in taken)

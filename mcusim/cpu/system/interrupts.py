@@ -155,15 +155,15 @@ class Interrupts:
     def counts(self) -> list[ExceptionCount]:
         """What was entered so far, by exception number."""
         self.collect()
-        found = []
+        exception_counts = []
         for place, latencies in sorted(self.log.latencies.items()):
             number = X.number_of(place)
             name = _NAMES.get(number, f"IRQ {number - 16}")
             cycles = int(self.state[X.SPENT + place]) / L.TICK
             by_cycles = {ticks / L.TICK: times for ticks, times in latencies.items()}
             count, handler = int(self.state[X.COUNT + place]), int(self.state[X.HANDLER + place])
-            found.append(ExceptionCount(number, name, count, cycles, by_cycles, handler))
-        return found
+            exception_counts.append(ExceptionCount(number, name, count, cycles, by_cycles, handler))
+        return exception_counts
 
     def collect(self, least: int = 1) -> None:
         """Take over what the hooks have written down, if there are ``least`` entries."""

@@ -48,7 +48,7 @@ def memory_ranges(machine: Machine, mpu: Mpu | None, privileged: bool = True) ->
     for region in machine.memory.values():
         for base in (region.base, *region.aliases):
             ranges += _of_window(region, base, windows, mpu, privileged)
-    return sorted(ranges, key=lambda one: one.low)
+    return sorted(ranges, key=lambda item: item.low)
 
 
 def watched(ranges: Iterable[Range], windows: Sequence[tuple[int, int]]) -> list[Range]:
@@ -63,14 +63,14 @@ def _of_window(
     cuts = {base, end} | {i << _HALF_GIBIBYTE for i in range(8)}
     cuts |= {border for low, high, _ in windows for border in (low, high)}
     borders = sorted(cut for cut in cuts if base <= cut <= end)
-    found: list[Range] = []
+    ranges: list[Range] = []
     for low, high in pairwise(borders):
         seen = _attributes(low, windows, mpu, privileged)
-        one = _range(region, base != region.base, low, high, seen, privileged)
-        if found and _same(found[-1], one):
-            one = _range(region, base != region.base, found.pop().low, high, seen, privileged)
-        found.append(one)
-    return found
+        item = _range(region, base != region.base, low, high, seen, privileged)
+        if ranges and _same(ranges[-1], item):
+            item = _range(region, base != region.base, ranges.pop().low, high, seen, privileged)
+        ranges.append(item)
+    return ranges
 
 
 def _attributes(
@@ -104,8 +104,8 @@ def _range(region: Memory, alias: bool, low: int, high: int, seen: Attributes, p
     )
 
 
-def _same(one: Range, other: Range) -> bool:
+def _same(item: Range, other: Range) -> bool:
     def key(r: Range) -> tuple[object, ...]:
         return (r.region, r.alias, r.attribute, r.allocate, r.device, r.executable, r.access, r.programs)
 
-    return one.high == other.low and key(one) == key(other)
+    return item.high == other.low and key(item) == key(other)

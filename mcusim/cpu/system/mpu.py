@@ -71,8 +71,8 @@ class MpuRegion:
         """The fields whose encoding is reserved (DDI0403 tables B3-13 and B3-15); '' for none."""
         tex, c, b = self.rasr >> 19 & 7, self.rasr >> 17 & 1, self.rasr >> 16 & 1
         memory = (tex, c, b) in ((1, 0, 1), (2, 0, 1)) or (tex == 2 and c) or tex == 3
-        found = [f"TEX {tex}, C {c}, B {b}"] if memory else []
-        return " and ".join([*found, *(["AP 4"] if self.rasr >> 24 & 7 == 4 else [])])
+        texts = [f"TEX {tex}, C {c}, B {b}"] if memory else []
+        return " and ".join([*texts, *(["AP 4"] if self.rasr >> 24 & 7 == 4 else [])])
 
     def parts(self) -> Iterator[tuple[int, int]]:
         """The address ranges that are not disabled; regions of 256 bytes and more have eight subregions."""

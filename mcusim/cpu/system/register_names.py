@@ -36,33 +36,33 @@ def family_of(machine: Machine) -> str | None:
     """``f4``, ``f7``, ``h7`` or ``l4`` by the machine's ``part``, else by its name or title; or None."""
     if machine.part:
         return family_of_part(machine.part)
-    found = _FAMILY.search(machine.name) or _FAMILY.search(machine.title)
-    return found[1].lower() if found else None
+    match = _FAMILY.search(machine.name) or _FAMILY.search(machine.title)
+    return match[1].lower() if match else None
 
 
 @cache
 def _map(family: str) -> dict[str, Any]:
     text = (files("mcusim.cpu.system") / "memory_maps.toml").read_text("utf-8")
-    found: dict[str, Any] = tomllib.loads(text).get(family, {})
-    return found
+    result: dict[str, Any] = tomllib.loads(text).get(family, {})
+    return result
 
 
 @cache
 def blocks_in(family: str) -> list[tuple[int, int, str]]:
     """First address, end and name of every register block of a family, by address."""
-    found = []
+    entries = []
     for name, place in _map(family).get("blocks", {}).items():
         base, size = (place, "1 KiB") if isinstance(place, int) else place
-        found.append((base, base + parse_size(size), name))
-    return sorted(found)
+        entries.append((base, base + parse_size(size), name))
+    return sorted(entries)
 
 
 def device_id(machine: Machine) -> int:
     """DBGMCU_IDCODE (device and revision) of the machine's part, by its ``part``, name or title; 0 where unknown."""
     known = _map("device_ids")
     names = (machine.part,) if machine.part else (machine.name, machine.title)
-    found = (value for name in names for part, value in known.items() if part.lower() in name.lower())
-    return int(next(found, 0))
+    result = (value for name in names for part, value in known.items() if part.lower() in name.lower())
+    return int(next(result, 0))
 
 
 def mpu_regions(machine: Machine, usual: int) -> int:
@@ -96,11 +96,11 @@ def block_at(family: str, address: int) -> str | None:
 
 @cache
 def _registers() -> dict[int, str]:
-    found = {base + 4 * n: f"{name}{n}" for base, count, name in SERIES for n in range(count)}
+    registers = {base + 4 * n: f"{name}{n}" for base, count, name in SERIES for n in range(count)}
     for base, (prefix, table) in REGISTERS.items():
         words = iter(table.split())
-        found |= {base + int(offset, 16): prefix + name for offset, name in zip(words, words, strict=True)}
-    return found
+        registers |= {base + int(offset, 16): prefix + name for offset, name in zip(words, words, strict=True)}
+    return registers
 
 
 def register_at(address: int) -> str | None:

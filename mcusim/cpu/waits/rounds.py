@@ -98,17 +98,19 @@ def _first_to_come(kinds: Any, change: Any, after: Any, now: int) -> int:
     return int(times.min()) if times.size else int(NEVER)
 
 
-def places_of(core: GuestCore, found: Repetition) -> LoopPlaces | None:
+def places_of(core: GuestCore, repetition: Repetition) -> LoopPlaces | None:
     """The slots of the tables that belong to the blocks of a round that was compared in full; None: not to be skipped.
 
     A later round that runs no other blocks changes nothing else in the tables.
     """
-    at, _ = found.changes["blocks"]
+    at, _ = repetition.changes["blocks"]
     runs = at % C.BLOCK == C.RUNS
     numbers = [int(n) for n in at[runs] // C.BLOCK]
     blocks = [core.tables.known[n] for n in numbers]
     flags = core.tables.blocks[np.array(numbers) * C.BLOCK + C.FLAGS]
-    exclusive = any(one.mnemonic.startswith(_EXCLUSIVE) for block in blocks for one in block.instructions)
+    exclusive = any(
+        instruction.mnemonic.startswith(_EXCLUSIVE) for block in blocks for instruction in block.instructions
+    )
     if (flags & C.HAS_FP).any() or exclusive:
         return None
     records = [0]
@@ -117,4 +119,4 @@ def places_of(core: GuestCore, found: Repetition) -> LoopPlaces | None:
         records += [*range(first, end), *(number for _, number in block.divides)]
     words = (np.array(records)[:, None] * C.ACCESS + np.arange(C.ACCESS)).reshape(-1)
     own = (np.array(numbers)[:, None] * C.BLOCK + np.arange(C.BLOCK)).reshape(-1)
-    return LoopPlaces(own, words, found.changes["calls"][0])
+    return LoopPlaces(own, words, repetition.changes["calls"][0])

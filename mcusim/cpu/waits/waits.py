@@ -112,10 +112,10 @@ class CoreWaits:
         moment = CoreMoment(core, self._places, registers_of(core))
         self._moments.append(moment)
         if len(self._moments) == 3:
-            found = repetition(self._moments, self._kinds_of(core), self._writes(core))
-            worth = found is not None and found.until - core.memory.state[L.NOW] >= WORTH
-            if found is not None and worth and self._complete(core, found):
-                self._skip(core, found)
+            result = repetition(self._moments, self._kinds_of(core), self._writes(core))
+            worth = result is not None and result.until - core.memory.state[L.NOW] >= WORTH
+            if result is not None and worth and self._complete(core, result):
+                self._skip(core, result)
                 return
             self._tries += 1
             self._moments.pop(0)
@@ -156,18 +156,18 @@ class CoreWaits:
         records = made if self._places is None else self._places.accesses[made]
         return made[core.tables.accesses[records + C.WRITE] == 1] + C.MADE
 
-    def _complete(self, core: GuestCore, found: Repetition) -> bool:
+    def _complete(self, core: GuestCore, repetition: Repetition) -> bool:
         """Whether what was compared is all that has changed; find the loop's places the first time."""
         if self._places is None:
-            places = places_of(core, found)
+            places = places_of(core, repetition)
             if places is None:
                 return False
             self._known[self._block] = places, self._stride
             return True
-        at, by = found.changes["blocks"]
+        at, by = repetition.changes["blocks"]
         runs = at % C.BLOCK == C.RUNS
         counts = core.tables.blocks[self._places.blocks[at[runs]] + C.COUNT_OF - C.RUNS]
-        return int((by[runs] * counts).sum()) == found.instructions
+        return int((by[runs] * counts).sum()) == repetition.instructions
 
     # counting
 
@@ -181,47 +181,47 @@ class CoreWaits:
         """From which tick to which everything is run for a film."""
         return (0, 0) if self.film is None else self.film.open_ticks
 
-    def _changes(self, core: GuestCore, found: Repetition) -> int:
+    def _changes(self, core: GuestCore, repetition: Repetition) -> int:
         """The tick from which a load of the round may find something else by itself."""
         c, peripherals = core.state, core.peripherals
         loads = self._moments[-1].loads
         due = min((peripherals.changes_at(address) for address, _ in loads), default=NEVER // L.TICK)
-        if C.SYSTEM_READS in found.changes["core"][0] and c[C.TICK_LEFT]:
+        if C.SYSTEM_READS in repetition.changes["core"][0] and c[C.TICK_LEFT]:
             due = min(due, int(c[C.TICK_BASE] + c[C.TICK_LEFT]))
         return due * L.TICK
 
-    def _skip(self, core: GuestCore, found: Repetition) -> None:
+    def _skip(self, core: GuestCore, repetition: Repetition) -> None:
         """Count as many rounds as fit."""
         c, now = core.state, int(core.memory.state[L.NOW])
         loads, places = self._moments[-1].loads, self._places
-        changes = self._changes(core, found)
-        due = min(self._due(core), changes, found.until)
+        changes = self._changes(core, repetition)
+        due = min(self._due(core), changes, repetition.until)
         events = int(min(c[C.EVENT_DUE], c[C.SYSTICK_DUE], changes))
         if (events >= NEVER and not core.interrupts.may_come) or due <= now:
             self._give_up(core)
             return
         left = int(c[C.LIMIT] - c[C.INSTRUCTIONS]) - 1
-        rounds = max(0, min((due - 1 - now) // found.ticks, left // found.instructions))
+        rounds = max(0, min((due - 1 - now) // repetition.ticks, left // repetition.instructions))
         rounds -= core.peripherals.polls.beyond(rounds * len(loads), len(loads))
         self.disturbed(core)
         if rounds > 0:
-            self._count(core, found, rounds, places)
+            self._count(core, repetition, rounds, places)
             core.peripherals.polls.left_out(rounds * len(loads))
             self.rounds += rounds
         self._pause = max(LEAST, self._pause // 4)
-        sliced = left // found.instructions <= (due - 1 - now) // found.ticks  # the run's slice ends first
-        self._rest(core, int(core.memory.state[L.NOW]) + found.ticks if sliced else due)
+        sliced = left // repetition.instructions <= (due - 1 - now) // repetition.ticks  # the run's slice ends first
+        self._rest(core, int(core.memory.state[L.NOW]) + repetition.ticks if sliced else due)
 
-    def _count(self, core: GuestCore, found: Repetition, rounds: int, places: LoopPlaces | None) -> None:
+    def _count(self, core: GuestCore, repetition: Repetition, rounds: int, places: LoopPlaces | None) -> None:
         tables = core.tables
         arrays = {
             "core": core.state, "memory": core.memory.state, "branches": core.branches,
             "blocks": tables.blocks, "accesses": tables.accesses, "calls": core.calls,
         }  # fmt: skip
-        for name, (at, by) in found.changes.items():
+        for name, (at, by) in repetition.changes.items():
             slots = getattr(places, name)[at] if places is not None and hasattr(places, name) else at
             arrays[name][slots] += rounds * by
-        _turn(core.state, found.taken, rounds * found.taken)
+        _turn(core.state, repetition.taken, rounds * repetition.taken)
 
 
 def _turn(c: Any, taken: int, more: int) -> None:

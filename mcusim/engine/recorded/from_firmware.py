@@ -104,10 +104,10 @@ class _Build:
         self._handlers = self._handler_cycles()
 
     def _handler_cycles(self) -> Mapping[int, int]:
-        found: dict[int, int] = {}
+        counts: dict[int, int] = {}
         for begin, end, number in self.recording.of_transfers:
-            found[number] = found.get(number, 0) + end - begin
-        return {number: round(ticks / TICK) for number, ticks in found.items()}
+            counts[number] = counts.get(number, 0) + end - begin
+        return {number: round(ticks / TICK) for number, ticks in counts.items()}
 
     def add(self, stretch: Stretch) -> None:
         """Take in ``stretch``, and what its end makes begin."""
@@ -146,22 +146,24 @@ class _Build:
 
     def work(self) -> None:
         """Make a task of the open work, if there is any."""
-        one = self._open
-        total = one.ticks + self._rest
+        open_task = self._open
+        total = open_task.ticks + self._rest
         cycles = max(0, int(total // TICK))
-        if cycles or one.after:
+        if cycles or open_task.after:
             self._rest = total - cycles * TICK
-            asked = tuple(self._asked(region, one, cycles) for region in sorted(one.asked))
+            asked = tuple(self._asked(region, open_task, cycles) for region in sorted(open_task.asked))
             used = tuple(a for a in asked if a.reads or a.writes or a.wait)
-            maintenance = one.maintenance // TICK
+            maintenance = open_task.maintenance // TICK
             number = len(self.tasks)
-            self.tasks.append(Work(number, self._operator(), 0, cycles, maintenance, used, tuple(sorted(one.after))))
+            self.tasks.append(
+                Work(number, self._operator(), 0, cycles, maintenance, used, tuple(sorted(open_task.after)))
+            )
             self._last, self._open = number, _Open()
 
-    def _asked(self, region: str, one: _Open, cycles: int) -> Asked:
-        reads, writes, read, written, rows, *_ = one.asked[region]
+    def _asked(self, region: str, open_task: _Open, cycles: int) -> Asked:
+        reads, writes, read, written, rows, *_ = open_task.asked[region]
         plain = Asked(region, reads, writes, max(read, reads), max(written, writes), rows, 0, 0)
-        wait = round(one.waited[region] / TICK)
+        wait = round(open_task.waited[region] / TICK)
         pattern = self._retiming.pattern(plain, cycles)[0] // TICK if wait else 0
         return Asked(region, reads, writes, plain.read_bytes, plain.write_bytes, rows, wait, pattern)
 
@@ -242,12 +244,14 @@ class _Build:
 
     def warnings(self) -> list[str]:
         """What the program does not have of the recording."""
-        found = []
+        warnings = []
         if self._others:
-            found.append(f"{self._others:,} transfers with a peripheral, of none or of other controllers are left out")
+            warnings.append(
+                f"{self._others:,} transfers with a peripheral, of none or of other controllers are left out"
+            )
         if self.recording.left_out:
-            found.append("the recording was too long: its end is left out")
-        return found
+            warnings.append("the recording was too long: its end is left out")
+        return warnings
 
 
 def _setting(logged: LoggedTransfer, handler: int) -> StreamSetting:

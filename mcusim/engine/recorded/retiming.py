@@ -29,15 +29,15 @@ class Retiming:
 
     def demand(self, task: Work) -> dict[str, Demand]:
         """What ``task`` asks of each region here, its stalls in ticks."""
-        found = {}
+        demands = {}
         for asked in task.asked:
             waited, occupied = self.pattern(asked, task.cycles)
             stall = asked.wait * L.TICK
             if asked.pattern:
                 stall = stall * waited // (asked.pattern * L.TICK)
             counts = asked.reads, asked.writes, asked.read_bytes, asked.write_bytes
-            found[asked.region] = Demand(*counts, occupied, stall)
-        return found
+            demands[asked.region] = Demand(*counts, occupied, stall)
+        return demands
 
     def pattern(self, asked: Asked, cycles: int) -> tuple[int, int]:
         """Ticks that the core waits for such accesses spread over ``cycles`` of work, and that the memory is busy."""

@@ -103,8 +103,8 @@ class _FitProblem:
 
     def residuals(self, x: Array) -> Array:
         """Relative errors of the rows."""
-        found = self.rig.simulate(self.values(x))
-        return np.array([value / row.value - 1 for value, row in zip(found, self.rig.rows, strict=True)])
+        values = self.rig.simulate(self.values(x))
+        return np.array([value / row.value - 1 for value, row in zip(values, self.rig.rows, strict=True)])
 
     def solve(self) -> Solution:
         """The best point whose values are those that the file will have: whole ones by trying both neighbours."""
@@ -140,49 +140,53 @@ class _FitProblem:
         return np.clip(values, self.problem.low, self.problem.high)
 
     def result(
-        self, found: Solution, measurements: Path, left: tuple[UnfittedKey, ...], output: Path | None
+        self, solution: Solution, measurements: Path, left: tuple[UnfittedKey, ...], output: Path | None
     ) -> Calibration:
-        fitted = self._parameters(found)
+        fitted = self._parameters(solution)
         overhead = next((round(p.value) for p in fitted if p.key == OVERHEAD), None)
         return Calibration(
             machine=self.rig.machine.name,
             measurements=measurements.name,
             parameters=fitted,
-            residuals=self._rows(found),
+            residuals=self._rows(solution),
             left=left,
             machine_text=machine_text(self.rig.machine, fitted, measurements.name, len(self.rig.rows), output),
             overhead=overhead,
-            steps=found.steps,
+            steps=solution.steps,
             runs=self.rig.played,
         )
 
-    def _parameters(self, found: Solution) -> tuple[Fitted, ...]:
-        spare = len(found.residuals) - len(found.x)
-        errors: list[float | None] = [None] * len(found.x)
+    def _parameters(self, solution: Solution) -> tuple[Fitted, ...]:
+        spare = len(solution.residuals) - len(solution.x)
+        errors: list[float | None] = [None] * len(solution.x)
         if spare > 0:
-            scaled = found.jacobian * self.problem.doubt
-            spread = np.sqrt(found.residuals @ found.residuals / spare * np.diag(np.linalg.pinv(scaled.T @ scaled)))
+            scaled = solution.jacobian * self.problem.doubt
+            spread = np.sqrt(
+                solution.residuals @ solution.residuals / spare * np.diag(np.linalg.pinv(scaled.T @ scaled))
+            )
             errors = [float(value) for value in spread * self.problem.doubt]
         return tuple(
             Fitted(p.key, p.unit, p.start, float(value), p.text(value), p.low, p.high, p.doubt, error)
-            for p, value, error in zip(self.parameters, found.x, errors, strict=True)
+            for p, value, error in zip(self.parameters, solution.x, errors, strict=True)
         )
 
-    def _rows(self, found: Solution) -> tuple[FittedRow, ...]:
+    def _rows(self, solution: Solution) -> tuple[FittedRow, ...]:
         before = self.rig.simulate({p.key: p.start for p in self.parameters})
-        elsewhere = self._without_each(found)
+        elsewhere = self._without_each(solution)
         return tuple(
             FittedRow(row.where, str(row.experiment), row.quantity, row.value, first, row.value * (1 + last), error)
-            for row, first, last, error in zip(self.rig.rows, before, found.residuals.tolist(), elsewhere, strict=True)
+            for row, first, last, error in zip(
+                self.rig.rows, before, solution.residuals.tolist(), elsewhere, strict=True
+            )
         )
 
-    def _without_each(self, found: Solution) -> list[float | None]:
+    def _without_each(self, solution: Solution) -> list[float | None]:
         """Of every row, the error in percent when its experiment took no part in the fit."""
         errors: list[float | None] = [None] * len(self.rig.rows)
         for experiment in dict.fromkeys(row.experiment for row in self.rig.rows):
             inside = np.array([row.experiment == experiment for row in self.rig.rows])
-            step, foreseen = leave_out(self.problem, found, inside)
-            values = self._only(inside).simulate(self.values(found.x + step))
+            step, foreseen = leave_out(self.problem, solution, inside)
+            values = self._only(inside).simulate(self.values(solution.x + step))
             for i, known, value in zip(np.flatnonzero(inside).tolist(), foreseen, values, strict=True):
                 errors[i] = 100 * (value / self.rig.rows[i].value - 1) if known else None
         return errors

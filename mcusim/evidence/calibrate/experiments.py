@@ -56,7 +56,7 @@ class Rig:
         A key that takes whole numbers is interpolated between two of them, where one more is much. Raises UsageError
         naming the row whose experiment cannot be run.
         """
-        texts = [(self._texts(found), weight) for found, weight in self._corners(values)]
+        texts = [(self._texts(values), weight) for values, weight in self._corners(values)]
         return [sum(weight * self._figure(row, keys) for keys, weight in texts) for row in self.rows]
 
     def check(self) -> None:
@@ -94,8 +94,8 @@ class Rig:
             return played.cycles
         if row.quantity == "latency_ms":
             return 1e3 * played.usage.seconds
-        found = delivered(self._machine(row, keys), played.usage)
-        return found.supply_current_ma if row.quantity == "supply_current_ma" else found.energy_mj
+        energy = delivered(self._machine(row, keys), played.usage)
+        return energy.supply_current_ma if row.quantity == "supply_current_ma" else energy.energy_mj
 
     def _machine(self, row: Row, keys: Mapping[str, str]) -> Machine:
         changes = {key: text for key, text in keys.items() if key != OVERHEAD}

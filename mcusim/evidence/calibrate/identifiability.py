@@ -33,22 +33,23 @@ def named_keys(
         raise UsageError("no key to fit is named")
     if len(names) > MOST_KEYS:
         raise UsageError(f"{len(names)} keys: at most {MOST_KEYS} are fitted at a time")
-    found = tuple(_named(name, known, rig) for name in names)
-    _require_unset(found, rig)
-    if len(rig.rows) < len(found):
+    parameters = tuple(_named(name, known, rig) for name in names)
+    _require_unset(parameters, rig)
+    if len(rig.rows) < len(parameters):
         raise UsageError(
-            f"{len(found)} keys cannot be fitted to {len(rig.rows)} measurements: {', '.join(names)}; measure more, or"
+            f"{len(parameters)} keys cannot be fitted to {len(rig.rows)} measurements: {', '.join(names)};"
+            " measure more, or"
             " name fewer keys"
         )
-    scaled = _effects(found, rig)
+    scaled = _effects(parameters, rig)
     effects = np.abs(scaled).max(axis=0)
     if np.any(effects < NO_EFFECT):
-        raise UsageError(f"under-determined: {_unseen(found, effects)}")
+        raise UsageError(f"under-determined: {_unseen(parameters, effects)}")
     groups = confounded(scaled)
     if groups:
-        kept = [found[i].key for i in sorted(independent(scaled, NO_EFFECT, len(found)))]
-        raise UsageError(f"under-determined: {_alike([[found[i] for i in group] for group in groups], kept)}")
-    return found, ()
+        kept = [parameters[i].key for i in sorted(independent(scaled, NO_EFFECT, len(parameters)))]
+        raise UsageError(f"under-determined: {_alike([[parameters[i] for i in group] for group in groups], kept)}")
+    return parameters, ()
 
 
 def chosen_keys(known: tuple[Parameter, ...], rig: Rig) -> tuple[tuple[Parameter, ...], tuple[UnfittedKey, ...]]:
@@ -72,16 +73,16 @@ def chosen_keys(known: tuple[Parameter, ...], rig: Rig) -> tuple[tuple[Parameter
     return tuple(open_keys[i] for i in sorted(chosen)), tuple(left)
 
 
-def at_the_fit(parameters: tuple[Parameter, ...], found: Solution) -> list[tuple[Parameter, str]]:
+def at_the_fit(parameters: tuple[Parameter, ...], solution: Solution) -> list[tuple[Parameter, str]]:
     """Parameters that the rows do not determine where the fit ended, though they did where it began, and why."""
     flat = [
         (p, f"near {p.text(value)}, where the fit ends, it has no effect on any row")
-        for p, value, effect in zip(parameters, found.x, found.effects, strict=True)
+        for p, value, effect in zip(parameters, solution.x, solution.effects, strict=True)
         if effect < NO_EFFECT
     ]
     if flat:
         return flat
-    scaled = found.jacobian * [p.doubt for p in parameters]
+    scaled = solution.jacobian * [p.doubt for p in parameters]
     groups = confounded(scaled)
     kept = independent(scaled, NO_EFFECT, len(parameters)) if groups else range(len(parameters))
     reason = "where the fit ends, the rows do not distinguish it"
@@ -107,9 +108,9 @@ def _spare(rig: Rig) -> int:
 
 
 def _named(name: str, known: tuple[Parameter, ...], rig: Rig) -> Parameter:
-    found = parameter_of(name, known)
-    if found is not None:
-        return found
+    named = parameter_of(name, known)
+    if named is not None:
+        return named
     keys = [parameter.key for parameter in known]
     near = get_close_matches(name[:80], keys, n=1)
     hint = f", did you mean {near[0]}" if near else ""

@@ -146,11 +146,11 @@ def solve(problem: Problem, start: Array) -> tuple[Array, int]:
     while done < MOST_STEPS and residuals @ residuals > len(residuals) * EXACT**2:
         step = step_of(slopes, residuals, x, problem, damping)
         short = bool(np.all(np.abs(step) < CLOSE * problem.doubt))
-        found = problem.residuals(x + step)
-        if found @ found < residuals @ residuals:
+        values = problem.residuals(x + step)
+        if values @ values < residuals @ residuals:
             along = step / problem.doubt**2
-            slopes = slopes + np.outer(found - residuals - slopes @ step, along) / (along @ step)
-            x, residuals, damping, done, fresh = x + step, found, damping / 10, done + 1, False
+            slopes = slopes + np.outer(values - residuals - slopes @ step, along) / (along @ step)
+            x, residuals, damping, done, fresh = x + step, values, damping / 10, done + 1, False
         elif not fresh:
             slopes, fresh = jacobian(problem, x, residuals, 0.25), True
             continue
@@ -161,13 +161,13 @@ def solve(problem: Problem, start: Array) -> tuple[Array, int]:
     return x, done
 
 
-def leave_out(problem: Problem, found: Solution, out: Mask) -> tuple[Array, Mask]:
-    """The step from ``found`` to the fit without the rows ``out`` (a mask), and which of these the others foresee.
+def leave_out(problem: Problem, solution: Solution, out: Mask) -> tuple[Array, Mask]:
+    """The step from ``solution`` to the fit without the rows ``out`` (a mask), and which of these the others foresee.
 
     A row is foreseen when it hardly depends (a twentieth of its slope) on directions that the other rows do not
     determine; in those the parameters stay where they are.
     """
-    slopes = found.jacobian * problem.doubt
+    slopes = solution.jacobian * problem.doubt
     unit = np.maximum(np.linalg.norm(slopes, axis=0), 1e-12)
     _, values, vectors = np.linalg.svd(slopes[~out] / unit)
     values = np.concatenate([values, np.zeros(len(vectors) - len(values))])
@@ -175,9 +175,9 @@ def leave_out(problem: Problem, found: Solution, out: Mask) -> tuple[Array, Mask
     own = slopes[out] / unit
     foreseen = np.linalg.norm(own @ open_.T, axis=1) <= 0.05 * np.linalg.norm(own, axis=1)
     held = open_ * unit / problem.doubt
-    matrix = np.vstack([found.jacobian[~out], held])
-    rest = np.concatenate([found.residuals[~out], np.zeros(len(held))])
-    return step_of(matrix, rest, found.x, problem), foreseen
+    matrix = np.vstack([solution.jacobian[~out], held])
+    rest = np.concatenate([solution.residuals[~out], np.zeros(len(held))])
+    return step_of(matrix, rest, solution.x, problem), foreseen
 
 
 def independent(scaled: Array, least: float, most: int) -> list[int]:

@@ -245,12 +245,12 @@ def _value(where: str, quantity: str, text: str) -> float:
 
 
 def _set(where: str, text: str) -> tuple[tuple[str, str], ...]:
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
         key, equals, value = part.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise UsageError(f'{where}: set = {quoted(text)}: must be KEY=VALUE, several separated by ";"')
-        if key.strip() in found:
+        if key.strip() in texts:
             raise UsageError(f"{where}: set: {key.strip()[:80]} is given twice")
-        found[key.strip()] = value.strip()
-    return tuple(sorted(found.items()))
+        texts[key.strip()] = value.strip()
+    return tuple(sorted(texts.items()))

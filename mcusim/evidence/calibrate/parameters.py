@@ -127,10 +127,12 @@ def _found(machine: Machine, overhead: int | None) -> Iterator[Parameter]:
             if match is not None and _kind_fits(entry.pattern, machine.memory.get(name)):
                 unit, start, scale = _value(machine, key, figure.text)
                 stated = figure.basis in ("datasheet", "measured")
-                found = _parameter(entry, key, unit, start, stated, name, scale)
+                parameter = _parameter(entry, key, unit, start, stated, name, scale)
                 at = "".join(figure.text.partition(" at ")[1:])
                 yield replace(
-                    found, at=at, low=max(found.low, _board(machine)) if key == "power.run" and at else found.low
+                    parameter,
+                    at=at,
+                    low=max(parameter.low, _board(machine)) if key == "power.run" and at else parameter.low,
                 )
 
 
@@ -180,8 +182,8 @@ def _value(machine: Machine, key: str, text: str) -> tuple[str, float, float]:
     length, unit = parse_duration(text, ("sdclk", "qclk", "hclk")), text.strip().lstrip("0123456789._ ")
     if length.unit != "s":
         return unit, float(length.value), 1.0
-    one = parse_duration(f"1 {unit}").value
-    return unit, float(length.value / one), float(1 / one / machine.core.clock)
+    fraction = parse_duration(f"1 {unit}").value
+    return unit, float(length.value / fraction), float(1 / fraction / machine.core.clock)
 
 
 def parameter_of(key: str, known: tuple[Parameter, ...]) -> Parameter | None:

@@ -136,12 +136,12 @@ LONGEST = 29  # characters of a run's name
 FAR = 5.0  # doubts: a figure that moves by more is reported
 
 
-def calibration_json(found: Calibration) -> dict[str, Any]:
+def calibration_json(calibration: Calibration) -> dict[str, Any]:
     """``parameters``, ``rows`` with errors in percent before, after and left out, ``left`` keys, and the sums."""
     return {
-        "machine": found.machine,
-        "measurements": found.measurements,
-        "parameters": [_parameter(p) for p in found.parameters],
+        "machine": calibration.machine,
+        "measurements": calibration.measurements,
+        "parameters": [_parameter(p) for p in calibration.parameters],
         "rows": [
             {
                 "where": row.where,
@@ -154,15 +154,15 @@ def calibration_json(found: Calibration) -> dict[str, Any]:
                 "error_after_percent": row.error_after,
                 "leave_one_out_percent": row.leave_one_out,
             }
-            for row in found.residuals
+            for row in calibration.residuals
         ],
-        "left": [asdict(left) for left in found.left],
-        "rms_before_percent": found.rms_before,
-        "rms_after_percent": found.rms_after,
-        "leave_one_out": found.leave_one_out,
-        "operator_overhead": found.overhead,
-        "steps": found.steps,
-        "simulations": found.runs,
+        "left": [asdict(left) for left in calibration.left],
+        "rms_before_percent": calibration.rms_before,
+        "rms_after_percent": calibration.rms_after,
+        "leave_one_out": calibration.leave_one_out,
+        "operator_overhead": calibration.overhead,
+        "steps": calibration.steps,
+        "simulations": calibration.runs,
     }
 
 
@@ -170,23 +170,23 @@ def _parameter(p: Fitted) -> dict[str, Any]:
     return asdict(p) | {"at_bound": p.bound}
 
 
-def calibration_table(found: Calibration) -> str:
+def calibration_table(calibration: Calibration) -> str:
     """The text that ``mcusim calibrate`` prints."""
-    lines = [f"{found.machine}, fitted to {found.measurements}", ""]
+    lines = [f"{calibration.machine}, fitted to {calibration.measurements}", ""]
     rows = [["fitted", "before", "after", "+-", "bounds"]]
-    for p in found.parameters:
+    for p in calibration.parameters:
         spread = "-" if p.standard_error is None else _spread(p.standard_error)
         after = p.text.partition(" at ")[0]  # of a current at a clock: that clock is the machine's
         rows.append([p.key, f"{p.start:.4g}", after, spread, f"{p.low:.4g} to {p.high:.4g}"])
     lines += columns(rows)
     lines += ["", "  errors in percent of the measurement"]
     table = [["row", "run", "measured", "", "before", "after", "left out"]]
-    for row in found.residuals:
+    for row in calibration.residuals:
         errors = [percent(e, short=True) for e in (row.error_before, row.error_after, row.leave_one_out)]
         line = row.where.rpartition(":")[2]
         table.append([line, _cut(row.experiment), _number(row.measured).rjust(8), UNITS[row.quantity], *errors])
     lines += columns(table, left=4)
-    lines += ["", *_notes(found)]
+    lines += ["", *_notes(calibration)]
     return "\n".join(lines)
 
 
@@ -203,15 +203,17 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def _notes(found: Calibration) -> Iterator[str]:
-    yield f"  root of the mean squared error: {found.rms_before:.1f} % before, {found.rms_after:.1f} % after"
-    left_out = found.leave_one_out
+def _notes(calibration: Calibration) -> Iterator[str]:
+    yield (
+        f"  root of the mean squared error: {calibration.rms_before:.1f} % before, {calibration.rms_after:.1f} % after"
+    )
+    left_out = calibration.leave_one_out
     if left_out is None:
         yield "  left out: no row can be: without its run the others do not determine the keys"
     else:
-        count = f"{left_out['rows']:.0f} of {len(found.residuals)} rows"
+        count = f"{left_out['rows']:.0f} of {len(calibration.residuals)} rows"
         yield f"  left out: {count}, median {left_out['median']:.1f} %, worst {left_out['worst']:.1f} %"
-    for p in found.parameters:
+    for p in calibration.parameters:
         if p.bound:
             yield from wrapped(_bound(p))
         elif abs(p.value - p.start) > FAR * p.doubt:
@@ -219,12 +221,12 @@ def _notes(found: Calibration) -> Iterator[str]:
                 f"{p.key} has moved by {abs(p.value - p.start):.3g} {p.unit}, such figures are typically off by"
                 f" {p.doubt:.2g}: something else may be off"
             )
-    if found.overhead is not None:
-        yield f"  operator_overhead is not a figure of a machine: run with --operator-overhead {found.overhead}"
-    for left in found.left:
+    if calibration.overhead is not None:
+        yield f"  operator_overhead is not a figure of a machine: run with --operator-overhead {calibration.overhead}"
+    for left in calibration.left:
         if left.reason != HARDLY:
             yield from wrapped(f"not fitted: {left.key}, {left.reason}; measure {left.measure}")
-    unseen = [left.key for left in found.left if left.reason == HARDLY]
+    unseen = [left.key for left in calibration.left if left.reason == HARDLY]
     if unseen:
         yield from wrapped(f"not fitted, hardly any effect: {', '.join(unseen)}")
 

@@ -34,7 +34,7 @@ def scale_lines(points: Mapping[str, Points]) -> dict[str, tuple[float, float]]:
     """
     widest = max(points, key=lambda name: max(points[name])[0] / min(points[name])[0])
     static, slope = _line(points[widest])
-    others = {name: _slope(found, static) for name, found in points.items()}
+    others = {name: _slope(pairs, static) for name, pairs in points.items()}
     return {name: (static, slope if name == widest else others[name]) for name in points}
 
 

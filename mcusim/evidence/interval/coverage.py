@@ -23,7 +23,7 @@ def coverage(errors: Sequence[PublishedError], more: Sequence[PublishedError] = 
     return tuple(
         _coverage(quantity, left_out, own, more)
         for quantity in QUANTITIES
-        if (own := [one for one in errors if one.row.quantity == quantity])
+        if (own := [error for error in errors if error.row.quantity == quantity])
         for left_out in LEFT_OUT
     )
 
@@ -31,10 +31,12 @@ def coverage(errors: Sequence[PublishedError], more: Sequence[PublishedError] = 
 def _coverage(
     quantity: str, left_out: str, errors: Sequence[PublishedError], more: Sequence[PublishedError]
 ) -> Coverage:
-    found = predicted(errors, left_out, more)
-    half = [50 * (exp(high) - exp(low)) for low, high in found.values()]
-    off = [abs(2 * one.error - low - high) / (high - low) for one, (low, high) in found.items()]
-    covered = sum(one <= 1 for one in off)
+    entries = predicted(errors, left_out, more)
+    half = [50 * (exp(high) - exp(low)) for low, high in entries.values()]
+    off = [
+        abs(2 * published_error.error - low - high) / (high - low) for published_error, (low, high) in entries.items()
+    ]
+    covered = sum(value <= 1 for value in off)
     needed = -(-int(1000 * LEVEL) * len(off) // 1000)  # rows, rounded up
     narrower = sorted(off)[needed - 1] if covered >= needed else None
     return Coverage(quantity, left_out, LEVEL, len(off), covered, median(half), narrower)
@@ -45,23 +47,23 @@ def predicted(
 ) -> dict[PublishedError, Ends]:
     """Ends of the interval of each of ``errors``, of one quantity, from those of them and ``more`` that differ in
     ``left_out``."""
-    found = {}
-    for one in errors:
-        others = [other for other in (*errors, *more) if _apart(one.row, other.row, left_out) and other is not one]
-        found[one] = error_model(others, one.row.quantity).range(one.unmeasured, LEVEL)
-    return found
+    result = {}
+    for error in errors:
+        others = [other for other in (*errors, *more) if _apart(error.row, other.row, left_out) and other is not error]
+        result[error] = error_model(others, error.row.quantity).range(error.unmeasured, LEVEL)
+    return result
 
 
-def _apart(one: ValidationRow, other: ValidationRow, left_out: str) -> bool:
-    return left_out == "row" or bool(getattr(one, left_out) != getattr(other, left_out))
+def _apart(row: ValidationRow, other: ValidationRow, left_out: str) -> bool:
+    return left_out == "row" or bool(getattr(row, left_out) != getattr(other, left_out))
 
 
 def row_intervals(errors: Sequence[PublishedError], more: Sequence[PublishedError] = ()) -> dict[ValidationRow, Ends]:
     """Of each row of ``errors`` the interval that rows of other sources give, in its unit."""
-    found = {}
+    result = {}
     for quantity in QUANTITIES:
-        ends = predicted([one for one in errors if one.row.quantity == quantity], "source", more)
-        for one, (low, high) in ends.items():
-            simulated = one.row.simulated or 0.0
-            found[one.row] = (kept(simulated * exp(low)), kept(simulated * exp(high)))
-    return found
+        ends = predicted([error for error in errors if error.row.quantity == quantity], "source", more)
+        for published_error, (low, high) in ends.items():
+            simulated = published_error.row.simulated or 0.0
+            result[published_error.row] = (kept(simulated * exp(low)), kept(simulated * exp(high)))
+    return result

@@ -124,10 +124,12 @@ class ErrorModel:
         self._current = current
         self.situations = tuple(situations)
         self.errors = tuple(errors)
-        differing = {name for name in (*_BY_VALUE, "clock") if len({getattr(one, name) for one in situations}) > 1}
+        differing = {
+            name for name in (*_BY_VALUE, "clock") if len({getattr(situation, name) for situation in situations}) > 1
+        }
         self._learned = [name for name in WEIGHTS if name in _ALWAYS | differing]
         self._assumed = [name for name in WEIGHTS if name not in self._learned]
-        self._met = {name for one in situations for name, share in one.mix if share >= MET}
+        self._met = {name for situation in situations for name, share in situation.mix if share >= MET}
         self._grid = self._fitted()
 
     def _fitted(self) -> _Grid:
@@ -173,16 +175,16 @@ class ErrorModel:
 
     def _predicted(self, of: Sequence[Situation]) -> tuple[Array, Array]:
         """At each point of the grid the mean of the errors, and their covariance, given the rows."""
-        grid, of = self._grid, [self._as_seen(one) for one in of]
+        grid, of = self._grid, [self._as_seen(situation) for situation in of]
         prior = self._covariance(of, of, grid.t2, grid.s2)
         shared = self._covariance(of, self.situations, grid.t2, grid.s2)
         mean = (shared @ grid.solved[:, :, None])[:, :, 0]
         return mean, prior - shared @ grid.inverse @ shared.transpose(0, 2, 1)
 
-    def _as_seen(self, one: Situation) -> Situation:
+    def _as_seen(self, situation: Situation) -> Situation:
         """Of unknown flags unless a row of known flags has its kernels."""
-        seen = any(row.code == one.code and row.flags_known for row in self.situations)
-        return one if seen else replace(one, flags_known=False)
+        seen = any(row.code == situation.code and row.flags_known for row in self.situations)
+        return situation if seen else replace(situation, flags_known=False)
 
     def _quantiles(self, mean: Array, variance: Array, level: float) -> tuple[float, float]:
         import numpy as np

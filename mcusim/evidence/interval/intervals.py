@@ -24,21 +24,23 @@ def interval(of: Situation, energy: Energy) -> Interval:
 
     Not modelled: what :mod:`mcusim.evidence.interval.error_model` does not model.
     """
-    rows = [one.situation for one in stored_errors() if one.row.quantity == "latency"]
+    rows = [stored_error.situation for stored_error in stored_errors() if stored_error.row.quantity == "latency"]
     latency, joules = (_scaled(getattr(energy, figure), _range(quantity, of)) for quantity, figure in _FIGURE.items())
-    like = sum((one.machine, one.code, one.policy) == (of.machine, of.code, of.policy) for one in rows)
+    like = sum(
+        (situation.machine, situation.code, situation.policy) == (of.machine, of.code, of.policy) for situation in rows
+    )
     return Interval(LEVEL, latency, joules, len(rows), like, not_measured(of), of)
 
 
 def ratios(first: tuple[Situation, Energy], second: tuple[Situation, Energy]) -> Ratios | None:
     """Of the first run's latency and energy over the second's; None when that takes no time or energy."""
-    found = []
+    intervals = []
     for quantity, figure in _FIGURE.items():
-        one, other = getattr(first[1], figure), getattr(second[1], figure)
-        if not (one > 0 and other > 0):
+        item, other = getattr(first[1], figure), getattr(second[1], figure)
+        if not (item > 0 and other > 0):
             return None
-        found.append(ratio_interval(first[0], second[0], one / other, quantity))
-    return Ratios(*found)
+        intervals.append(ratio_interval(first[0], second[0], item / other, quantity))
+    return Ratios(*intervals)
 
 
 def ratio_interval(first: Situation, second: Situation, simulated: float, quantity: str) -> RatioInterval:
@@ -46,8 +48,8 @@ def ratio_interval(first: Situation, second: Situation, simulated: float, quanti
     :data:`mcusim.evidence.interval.published_errors.QUANTITIES`. Both are taken to be measured by the same people."""
     if first == second and simulated == 1.0:
         return RatioInterval(LEVEL, 1.0, 1.0, 1.0)  # one run
-    one, other = (replace(side, source=_USER) for side in (first, second))
-    low, high = stored_model(quantity).difference(one, other, LEVEL)
+    situation, other = (replace(side, source=_USER) for side in (first, second))
+    low, high = stored_model(quantity).difference(situation, other, LEVEL)
     return RatioInterval(LEVEL, kept(simulated), kept(simulated * exp(low)), kept(simulated * exp(high)))
 
 
@@ -67,28 +69,28 @@ def kept(value: float) -> float:
 
 def not_measured(of: Situation) -> tuple[str, ...]:
     """What of a run no published row has, in words."""
-    rows = [one.situation for one in stored_errors() if one.row.quantity == "latency"]
-    found = []
+    rows = [stored_error.situation for stored_error in stored_errors() if stored_error.row.quantity == "latency"]
+    texts = []
     for name, words in (("machine", "machine {}"), ("code", "kernels {}"), ("policy", "policy {}")):
-        if all(getattr(one, name) != getattr(of, name) for one in rows):
-            found.append(words.format(str(getattr(of, name))[-80:]))
-    known = {(one.machine, one.code, one.policy) for one in rows}
-    if not found and (of.machine, of.code, of.policy) not in known:
-        found.append("this machine, these kernels and this policy together")
-    found += [of.setting] if of.setting != AS_PUBLISHED else []
-    found += [f"{of.clock:.3g} times its clock"] if abs(log2(of.clock)) > 1e-9 else []
-    return (*found, *_unmet_operators(of, rows))
+        if all(getattr(situation, name) != getattr(of, name) for situation in rows):
+            texts.append(words.format(str(getattr(of, name))[-80:]))
+    known = {(situation.machine, situation.code, situation.policy) for situation in rows}
+    if not texts and (of.machine, of.code, of.policy) not in known:
+        texts.append("this machine, these kernels and this policy together")
+    texts += [of.setting] if of.setting != AS_PUBLISHED else []
+    texts += [f"{of.clock:.3g} times its clock"] if abs(log2(of.clock)) > 1e-9 else []
+    return (*texts, *_unmet_operators(of, rows))
 
 
 def _unmet_operators(of: Situation, rows: list[Situation]) -> list[str]:
     """Operators that make the mix unlike that of any row."""
-    shares = [dict(one.mix) for one in rows]
-    if any(sum(min(share, one.get(name, 0.0)) for name, share in of.mix) >= _NEAR for one in shares):
+    shares = [dict(situation.mix) for situation in rows]
+    if any(sum(min(share, values.get(name, 0.0)) for name, share in of.mix) >= _NEAR for values in shares):
         return []
     far = [
         (name, share)
         for name, share in of.mix
-        if share >= _LARGE and all(one.get(name, 0.0) < share / 2 for one in shares)
+        if share >= _LARGE and all(values.get(name, 0.0) < share / 2 for values in shares)
     ]
     named = ", ".join(f"{100 * share:.0f} % of the time in {name}" for name, share in far)
     return [f"its mix of operators{f' ({named})' if named else ''}"]

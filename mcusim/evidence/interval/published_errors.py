@@ -42,12 +42,12 @@ class PublishedError:
 
 def published_errors(rows: Iterable[ValidationRow], figures: Figures) -> tuple[PublishedError, ...]:
     """Of the rows that count; ``figures`` of each run by its command, with the shares of its operators."""
-    found = []
+    items = []
     for row in rows:
         counts = row.quantity in QUANTITIES and row.use == "validate" and row.policy
         if counts and row.simulated and row.run in figures:
-            found.append(PublishedError(row, _situation(row, figures[row.run]), log(row.measured / row.simulated)))
-    return tuple(found)
+            items.append(PublishedError(row, _situation(row, figures[row.run]), log(row.measured / row.simulated)))
+    return tuple(items)
 
 
 def _situation(row: ValidationRow, figures: Mapping[str, float]) -> Situation:
@@ -74,9 +74,13 @@ def stored_errors() -> tuple[PublishedError, ...]:
 
 def error_model(errors: Iterable[PublishedError], quantity: str) -> ErrorModel:
     """Fitted to those of ``quantity``."""
-    own = [one for one in errors if one.row.quantity == quantity]
+    own = [error for error in errors if error.row.quantity == quantity]
     current = CURRENT if quantity == "energy" else 0.0
-    return ErrorModel([one.situation for one in own], [one.error for one in own], current)
+    return ErrorModel(
+        [published_error.situation for published_error in own],
+        [published_error.error for published_error in own],
+        current,
+    )
 
 
 @lru_cache(maxsize=len(QUANTITIES))

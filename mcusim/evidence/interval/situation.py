@@ -33,7 +33,7 @@ def situation(
 
     ``deviation`` is what is set otherwise than in published runs, in words; None for nothing.
     """
-    found = Situation(
+    result = Situation(
         machine=machine.name,
         core=machine.core.isa,
         code=code_of(kernels),
@@ -42,13 +42,15 @@ def situation(
         mix=tuple(mix_of(run, program).items()),
         model=run.header.model,
     )
-    return on_machine(found, machine, deviation)
+    return on_machine(result, machine, deviation)
 
 
-def on_machine(found: Situation, machine: Machine, deviation: str | None = None) -> Situation:
+def on_machine(situation: Situation, machine: Machine, deviation: str | None = None) -> Situation:
     """The same for another machine of its name, which may differ in what the run did not depend on."""
     clock, changed = _compared(machine)
-    return replace(found, clock=clock, setting="; ".join(text for text in (changed, deviation) if text) or AS_PUBLISHED)
+    return replace(
+        situation, clock=clock, setting="; ".join(text for text in (changed, deviation) if text) or AS_PUBLISHED
+    )
 
 
 def code_of(kernels: str) -> str:

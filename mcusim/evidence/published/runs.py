@@ -112,19 +112,21 @@ def published() -> tuple[Published, ...]:
     printed nowhere else (MACs, file size and arena of an experiment that was calibrated on) counts as the experiment
     does: nothing that was used for calibration is called validated.
     """
-    document, found = _document(), []
+    document, published_rows = _document(), []
     by_number: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
     uses: dict[tuple[str, ...], set[str]] = {}
     for row in (*rows(), *memory_rows()):
         by_number.setdefault(_number(row), []).append(row)
         uses.setdefault(_experiment(row), set()).add(row["use"])
     for same in by_number.values():
-        row = next((one for one in same if one["use"] != _USED), same[0])
+        row = next((texts for texts in same if texts["use"] != _USED), same[0])
         use = row["use"]
         if use == _USED:
             (use,) = uses[_experiment(row)] - {_USED}
-        found.append(Published(row, tuple(sorted({one["table"] for one in same})), use, _run(row, document)))
-    return tuple(found)
+        published_rows.append(
+            Published(row, tuple(sorted({texts["table"] for texts in same})), use, _run(row, document))
+        )
+    return tuple(published_rows)
 
 
 def _experiment(row: Mapping[str, str]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def published_for(graph: Graph, machine: Machine, chosen: Settings, program: Pro
     publication's binary was built like ours.
     """
     options = chosen.options
-    if {name for name, _ in options.values} - {one.name for one in (SRAM_BUDGET, VARIANT, WEIGHTS, BUFFER_SIZES)}:
+    if {name for name, _ in options.values} - {option.name for option in (SRAM_BUDGET, VARIANT, WEIGHTS, BUFFER_SIZES)}:
         return None
     if program is not None and "planned_budget" in program.header.options:  # not the paper's plan
         return None

@@ -52,9 +52,13 @@ def selected(source: str | None, board: str | None) -> list[Published]:
         if wanted is None:
             continue
         require_type(column, wanted, NameArg)
-        kept = [one for one in rows if wanted and wanted.casefold() in one.row[column].casefold()]
+        kept = [
+            published_row
+            for published_row in rows
+            if wanted and wanted.casefold() in published_row.row[column].casefold()
+        ]
         if not kept:
-            known = dict.fromkeys(one.row[column] for one in rows if one.row[column])
+            known = dict.fromkeys(published_row.row[column] for published_row in rows if published_row.row[column])
             raise UsageError(f"--{column} {wanted[:80]!r} is part of none of: {', '.join(known)}")
         rows = kept
     return rows
@@ -64,7 +68,10 @@ def with_outcomes(
     rows: Sequence[Published], outcomes: Mapping[PublishedRun, StoredOutcome]
 ) -> tuple[ValidationRow, ...]:
     """``rows`` with what their runs gave, without an interval."""
-    return tuple(_row(one, outcomes.get(one.run) or StoredOutcome(reason=one.run.cannot)) for one in rows)
+    return tuple(
+        _row(published_row, outcomes.get(published_row.run) or StoredOutcome(reason=published_row.run.cannot))
+        for published_row in rows
+    )
 
 
 def stored_outcomes() -> dict[PublishedRun, StoredOutcome]:
@@ -72,7 +79,7 @@ def stored_outcomes() -> dict[PublishedRun, StoredOutcome]:
     text = files("mcusim.evidence.published").joinpath(STORED).read_text(encoding="utf-8")
     figures: Mapping[str, Mapping[str, float]] = json.loads(text)
     nothing = StoredOutcome(reason="no figures of it ship; scripts/evidence/validation writes them")
-    runs = (one.run for one in published() if one.run.cannot is None)
+    runs = (published_row.run for published_row in published() if published_row.run.cannot is None)
     return {run: StoredOutcome(figures[run.command]) if run.command in figures else nothing for run in runs}
 
 
@@ -82,13 +89,13 @@ def stored_rows() -> tuple[ValidationRow, ...]:
     return with_outcomes(published(), stored_outcomes())
 
 
-def _row(one: Published, outcome: StoredOutcome) -> ValidationRow:
-    row, run = one.row, one.run
+def _row(published_row: Published, outcome: StoredOutcome) -> ValidationRow:
+    row, run = published_row.row, published_row.run
     figure, factor = FIGURES[row["quantity"], row["unit"]]
     simulated = outcome.figures.get(figure)
     return ValidationRow(
         source=row["source"],
-        table=", ".join(one.tables),
+        table=", ".join(published_row.tables),
         board=row["board"],
         model=row["model"],
         engine=row["engine"],
@@ -96,7 +103,7 @@ def _row(one: Published, outcome: StoredOutcome) -> ValidationRow:
         placement=row["placement"],
         quantity=row["quantity"],
         unit=row["unit"],
-        use=one.use,
+        use=published_row.use,
         measured=float(row["value"]),
         simulated=None if simulated is None else simulated / factor,
         kernels=run.kernels,

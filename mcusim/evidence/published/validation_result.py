@@ -198,7 +198,7 @@ class Validation(Displayed):
     def summary(self) -> tuple[Statistics, ...]:
         """By quantity and use: all boards, then each of them where there are several; validate rows of builds
         with unknown compiler flags are also counted apart."""
-        found = []
+        items = []
         for quantity in QUANTITIES:
             for use in USES:
                 rows = [
@@ -206,18 +206,18 @@ class Validation(Displayed):
                 ]
                 boards = list(dict.fromkeys(row.board for row in rows))
                 if len(boards) > 1:
-                    found += [statistics(rows, ALL_BOARDS), *(_by_flags(rows) if use == USES[0] else [])]
-                found += [statistics([row for row in rows if row.board == board], board) for board in boards]
-        return tuple(found)
+                    items += [statistics(rows, ALL_BOARDS), *(_by_flags(rows) if use == USES[0] else [])]
+                items += [statistics([row for row in rows if row.board == board], board) for board in boards]
+        return tuple(items)
 
     @property
     def missing(self) -> dict[str, list[ValidationRow]]:
         """Rows that were not run, by reason."""
-        found: dict[str, list[ValidationRow]] = {}
+        rows: dict[str, list[ValidationRow]] = {}
         for row in self.rows:
             if row.reason is not None:
-                found.setdefault(row.reason, []).append(row)
-        return found
+                rows.setdefault(row.reason, []).append(row)
+        return rows
 
     def _line(self) -> str:
         ran = sum(row.error is not None for row in self.rows)

@@ -60,8 +60,8 @@ class OutcomeCache:
         try:
             if not path.is_file() or path.stat().st_size > _LARGEST:
                 return None
-            found = json.loads(path.read_text(encoding="utf-8"))
-            figures, known = found["figures"], found["rests_on"] == _rests_on(run, model_sha256)
+            value = json.loads(path.read_text(encoding="utf-8"))
+            figures, known = value["figures"], value["rests_on"] == _rests_on(run, model_sha256)
         except (OSError, ValueError, LookupError, TypeError, RecursionError):  # not ours, or cut short
             return None
         names = {name for name, _ in FIGURES.values()}

@@ -97,11 +97,11 @@ def _entry(kind: str, name: str, table: dict[str, Any]) -> LedgerEntry:
 
 def _fitted(profile: str) -> str | None:
     """What the fit of a profile left, over its kernels."""
-    found = kernel_errors(profile)
-    if not found:
+    errors = kernel_errors(profile)
+    if not errors:
         return None
-    kernels, medians = {k.kernel for k in found}, [k.median for k in found]
-    worst = max(found, key=lambda k: k.worst)
+    kernels, medians = {k.kernel for k in errors}, [k.median for k in errors]
+    worst = max(errors, key=lambda k: k.worst)
     return (
         f"cycles of {len(kernels)} kernels against the emulated set: median of a kernel {median(medians):.1f} %,"
         f" largest median {max(medians):.1f} %, worst call {worst.worst:.1f} % ({worst.kernel})"
@@ -113,10 +113,10 @@ def kernel_errors(profile: str | None = None) -> tuple[KernelError, ...]:
     from mcusim.kernels import load_profile, profile_names
 
     return tuple(
-        KernelError(name, core, kernel, found.runs, found.median, found.worst)
+        KernelError(name, core, kernel, fitted_costs.runs, fitted_costs.median, fitted_costs.worst)
         for name in ([profile] if profile else profile_names())
         for core, costs in load_profile(name).cores.items()
-        for kernel, found in sorted(costs.fitted.items())
+        for kernel, fitted_costs in sorted(costs.fitted.items())
     )
 
 
@@ -126,7 +126,7 @@ def ledger_json() -> dict[str, Any]:
         "entries": [asdict(entry) for entry in entries()],
         "kernels": [asdict(kernel) for kernel in kernel_errors()],
         "trials": trials_json(trials()),
-        "coverage": [asdict(one) for one in stored_validation().coverage],
+        "coverage": [asdict(coverage) for coverage in stored_validation().coverage],
     }
 
 

@@ -43,9 +43,9 @@ def scatter(rows: Sequence[ValidationRow], caption: str, boards: Sequence[str]) 
     for number, board in enumerate(boards):
         colour = _COLOURS[number % len(_COLOURS)]
         for use, symbol in _SYMBOLS.items():
-            found = [point for point in shown if point[0].board == board and point[0].use == use]
-            if found:
-                traces.append(_points(found, f"{board or 'no board'}: {use}", colour, symbol))
+            entries = [point for point in shown if point[0].board == board and point[0].use == use]
+            if entries:
+                traces.append(_points(entries, f"{board or 'no board'}: {use}", colour, symbol))
     unit = points[0][1] if points else ""
     return PlotFigure(caption, traces, _layout(low, high, plain(unit)), height=560)
 
@@ -64,15 +64,15 @@ def _line(low: float, high: float, factor: float, dash: str) -> dict[str, Any]:
 
 
 def _points(
-    found: Sequence[tuple[ValidationRow, str, float, float | None]], name: str, colour: str, symbol: str
+    entries: Sequence[tuple[ValidationRow, str, float, float | None]], name: str, colour: str, symbol: str
 ) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
         "name": plain(name),
-        "x": [measured for _, _, measured, _ in found],
-        "y": [simulated for *_, simulated in found],
-        "text": [_hover(row, unit, measured, simulated or 0.0) for row, unit, measured, simulated in found],
+        "x": [measured for _, _, measured, _ in entries],
+        "y": [simulated for *_, simulated in entries],
+        "text": [_hover(row, unit, measured, simulated or 0.0) for row, unit, measured, simulated in entries],
         "hovertemplate": "%{text}<extra></extra>",
         "marker": {"color": colour, "symbol": symbol, "size": 9, "line": {"color": colour, "width": 1.5}},
     }
@@ -157,14 +157,14 @@ def _caption(rows: Sequence[ValidationRow]) -> str:
     return f"<span class=dim>in {unit}; solid: simulated = measured, dashed: 10 % more and less</span>"
 
 
-def _summary(found: Sequence[Statistics]) -> str:
-    if not found:
+def _summary(statistics: Sequence[Statistics]) -> str:
+    if not statistics:
         return ""
     rows = []
-    for one in found:
-        rank = "-" if one.rank is None else f"{one.rank:.2f}"
-        numbers = [str(one.count), f"{one.median:.1f} %", percent(one.worst), percent(one.bias), rank]
-        rows.append([_name(one.quantity), one.use, plain(one.board or "no board"), *numbers])
+    for item in statistics:
+        rank = "-" if item.rank is None else f"{item.rank:.2f}"
+        numbers = [str(item.count), f"{item.median:.1f} %", percent(item.worst), percent(item.bias), rank]
+        rows.append([_name(item.quantity), item.use, plain(item.board or "no board"), *numbers])
     head = ["quantity", "use", "board", "rows", "median", "worst", "bias", "rank"]
     notes = (
         "<p>Calibrate: machine figures were fitted to these rows or to others of their experiment; validate: nothing"

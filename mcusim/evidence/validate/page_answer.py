@@ -40,9 +40,9 @@ def _of(rows: Sequence[ValidationRow], quantity: str) -> list[ValidationRow]:
 
 
 def _errors(rows: Sequence[ValidationRow]) -> str:
-    found = statistics(rows, ALL_BOARDS)
-    count = "1 row" if found.count == 1 else f"{found.count} rows"
-    return f"median {found.median:.1f} %, worst {percent(found.worst)} ({count})"
+    result = statistics(rows, ALL_BOARDS)
+    count = "1 row" if result.count == 1 else f"{result.count} rows"
+    return f"median {result.median:.1f} %, worst {percent(result.worst)} ({count})"
 
 
 def _far(rows: Sequence[ValidationRow], quantity: str) -> str:
@@ -63,21 +63,22 @@ def _place(row: ValidationRow) -> str:
     return f"{plain(where)} {percent(row.error)}"
 
 
-def _honest(found: Sequence[Coverage]) -> str:
+def _honest(coverages: Sequence[Coverage]) -> str:
     """Counts of measurements inside their intervals, a line a quantity."""
     lines = []
-    for quantity in dict.fromkeys(one.quantity for one in found):
-        own = [one for one in found if one.quantity == quantity]
+    for quantity in dict.fromkeys(coverage.quantity for coverage in coverages):
+        own = [coverage for coverage in coverages if coverage.quantity == quantity]
         counts = (
-            f"{one.covered} of {one.count} ({100 * one.covered / one.count:.0f} %) from {_LEFT_OUT[one.left_out]},"
-            f" ±{one.half_width:.0f} %"
-            for one in own
+            f"{coverage.covered} of {coverage.count} ({100 * coverage.covered / coverage.count:.0f} %) from"
+            f" {_LEFT_OUT[coverage.left_out]},"
+            f" ±{coverage.half_width:.0f} %"
+            for coverage in own
         )
         lines.append(f"{plain(quantity)}: {'; '.join(counts)}")
     if not lines:
         return "No row has one."
     note = "<p class=dim>±: median half-width, of the simulated figure</p>"
-    return f"Measurements inside the {found[0].level:.0%} interval, predicted{bullets(lines)}{note}"
+    return f"Measurements inside the {coverages[0].level:.0%} interval, predicted{bullets(lines)}{note}"
 
 
 def _by_board(rows: Sequence[ValidationRow]) -> str:
@@ -101,6 +102,6 @@ def _by_board(rows: Sequence[ValidationRow]) -> str:
 def _cells(rows: Sequence[ValidationRow]) -> list[str]:
     if not rows:
         return ["-"] * 4
-    found, known = statistics(rows, ALL_BOARDS), [one for row in rows if (one := row.covered) is not None]
+    result, known = statistics(rows, ALL_BOARDS), [item for row in rows if (item := row.covered) is not None]
     kept = f"{sum(known)} of {len(known)}" if known else "-"
-    return [str(found.count), f"{found.median:.1f} %", percent(found.worst), kept]
+    return [str(result.count), f"{result.median:.1f} %", percent(result.worst), kept]

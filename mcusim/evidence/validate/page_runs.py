@@ -50,8 +50,8 @@ class PageRun:
     @property
     def kept(self) -> str:
         """Whether the measurements are where they are expected: ``inside``, ``outside`` (one of them) or nothing."""
-        found = [known for row in self.shown if (known := row.covered) is not None]
-        return ("inside" if all(found) else "outside") if found else ""
+        items = [known for row in self.shown if (known := row.covered) is not None]
+        return ("inside" if all(items) else "outside") if items else ""
 
     @property
     def least_use(self) -> int:
@@ -66,15 +66,15 @@ class PageRun:
 
 def _runs(rows: Sequence[ValidationRow]) -> list[PageRun]:
     """Each run once: those used in no fit first, of these the one with the largest error."""
-    found: dict[tuple[str, ...], dict[str, ValidationRow]] = {}
+    validation_rows: dict[tuple[str, ...], dict[str, ValidationRow]] = {}
     for row in rows:
         if row.simulated is not None:
             key = (row.source, row.board, row.model, row.placement, row.run)
             number = 0
-            while row.quantity in found.get((*key, str(number)), ()):  # published twice
+            while row.quantity in validation_rows.get((*key, str(number)), ()):  # published twice
                 number += 1
-            found.setdefault((*key, str(number)), {})[row.quantity] = row
-    return sorted((PageRun(one) for one in found.values()), key=lambda run: (run.least_use, -run.worst))
+            validation_rows.setdefault((*key, str(number)), {})[row.quantity] = row
+    return sorted((PageRun(rows) for rows in validation_rows.values()), key=lambda run: (run.least_use, -run.worst))
 
 
 def runs_section(rows: Sequence[ValidationRow]) -> str:
@@ -155,7 +155,7 @@ def _line(run: PageRun, bars: Sequence[str], more: bool, limit: float) -> str:
         "policy": row.policy, "kept": run.kept,
     }  # fmt: skip
     attributes = "".join(f' data-{name}="{plain(value)}"' for name, value in data.items())
-    uses = ", ".join(run.uses) if len(run.uses) == 1 else ", ".join(f"{one.quantity} {one.use}" for one in run.shown)
+    uses = ", ".join(run.uses) if len(run.uses) == 1 else ", ".join(f"{row.quantity} {row.use}" for row in run.shown)
     texts = (
         (row.network, f"{row.placement}; {uses}"),
         (row.board or "no board", f"{row.source}, {row.table}"),
@@ -165,7 +165,7 @@ def _line(run: PageRun, bars: Sequence[str], more: bool, limit: float) -> str:
     for name in bars:
         cells.append(_figures(run.rows[name], limit) if name in run.rows else "<td></td>" * 4)
     if more:
-        others = [_other(one) for name, one in run.rows.items() if name not in BARS]
+        others = [_other(row) for name, row in run.rows.items() if name not in BARS]
         cells.append(f'<td class="other">{"<br>".join(others)}</td>')
     return f"<tr{attributes}>{''.join(cells)}</tr>"
 
@@ -201,8 +201,8 @@ def _other(row: ValidationRow) -> str:
 
 def _ratios(row: ValidationRow) -> list[float]:
     """Measured, and where it is expected, relative to the simulated figure; none where that or one of them is 0."""
-    found = [row.measured, *(row.interval or ())]
-    return [value / row.simulated for value in found] if row.simulated and min(found) > 0 else []
+    values = [row.measured, *(row.interval or ())]
+    return [value / row.simulated for value in values] if row.simulated and min(values) > 0 else []
 
 
 def _limit(runs: Sequence[PageRun]) -> float:

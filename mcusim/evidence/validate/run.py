@@ -46,8 +46,8 @@ def perform(run: PublishedRun, model: str) -> StoredOutcome:
         if run.tasks:
             return StoredOutcome(_kept(_replayed(run)))
         if run.fidelity == "plan":
-            found = memory(model, order=run.order, allocator=run.allocator)
-            return StoredOutcome({"peak_bytes": float(found.placed.bytes)})
+            plan = memory(model, order=run.order, allocator=run.allocator)
+            return StoredOutcome({"peak_bytes": float(plan.placed.bytes)})
         graph = load_model(model)
         result = _simulated(run, graph)
         if result.negative is not None:
@@ -62,20 +62,20 @@ def _kept(figures: Mapping[str, float]) -> dict[str, float]:
 
 
 def _called(run: PublishedRun) -> dict[str, float]:
-    found = emulate(
+    emulation_result = emulate(
         FOLDER / run.model, run.machine, call=run.function, arguments=run.arguments, overrides=dict(run.changes)
     )
-    cycles = found.profile.cycles
+    cycles = emulation_result.profile.cycles
     if run.accesses:
         return {"cycles_per_access": cycles / run.accesses}
-    return {"copy_ms": 1e3 * cycles / found.machine.core.clock}
+    return {"copy_ms": 1e3 * cycles / emulation_result.machine.core.clock}
 
 
 def _replayed(run: PublishedRun) -> dict[str, float]:
     """Of a file of tasks: set-up and interrupts of its transfers count."""
-    found = replay(PROGRAMS / run.model, run.machine, overrides=dict(run.changes))
-    assert found.run is not None
-    return {"cycles_per_access": found.run.cycles / run.accesses}
+    result = replay(PROGRAMS / run.model, run.machine, overrides=dict(run.changes))
+    assert result.run is not None
+    return {"cycles_per_access": result.run.cycles / run.accesses}
 
 
 def _simulated(run: PublishedRun, graph: Graph) -> Result:
@@ -94,7 +94,7 @@ def _figures(run: PublishedRun, model: str, graph: Graph, result: Result) -> dic
     latency, energy = result.energy.latency_ms, result.energy.energy_mj
     if run.allocator == "dynamic":
         plan = priced(memory(model, order=run.order, allocator=run.allocator, machine=run.machine))
-        (moves,) = (one for one in plan.defragmentation if one.copy == "bytes")
+        (moves,) = (defragmentation for defragmentation in plan.defragmentation if defragmentation.copy == "bytes")
         latency, energy = latency + 1e3 * moves.seconds, energy + moves.energy_mj
     return {
         "latency_ms": latency,

@@ -26,9 +26,9 @@ def validation_json(validation: Validation) -> dict[str, Any]:
     """
     return {
         "rows": [{**asdict(row), "error": row.error, "covered": row.covered} for row in validation.rows],
-        "coverage": [asdict(one) for one in validation.coverage],
+        "coverage": [asdict(coverage) for coverage in validation.coverage],
         "trials": trials_json(validation.trials),
-        "summary": [asdict(one) for one in validation.summary],
+        "summary": [asdict(statistics) for statistics in validation.summary],
         "runs": {run: dict(figures) for run, figures in validation.figures.items()},
     }
 
@@ -128,16 +128,16 @@ def _block(
 
 def _cells(
     block: _Block,
-    found: Mapping[str, ValidationRow],
+    rows: Mapping[str, ValidationRow],
     part: Mapping[tuple[str, ...], object],
     figures: Mapping[str, Mapping[str, float]],
 ) -> list[str]:
     """A figure that was not published is shown without a measured one."""
-    first = next(iter(found.values()))
+    first = next(iter(rows.values()))
     cells = [_label(first, len({placement for _, placement, _ in part}) > 1), _MARKS[first.use]]
     run = figures.get(first.run, {})
     for quantity, _, figure, factor, with_error in block.groups:
-        row = found.get(quantity)
+        row = rows.get(quantity)
         _, measured, simulated = in_base_unit(row) if row else ("", None, None)
         simulated = run[figure] / factor if simulated is None and figure in run else simulated
         cells += [rounded(measured), rounded(simulated)]
@@ -173,16 +173,16 @@ def _layout(block: _Block, rows: Sequence[Sequence[str]]) -> tuple[list[str], li
     return [titles, lines[0]], lines[1:]
 
 
-def _summary(found: Sequence[Statistics]) -> list[str]:
-    listed = [one for one in found if one.quantity in _LISTED]
+def _summary(statistics: Sequence[Statistics]) -> list[str]:
+    listed = [entry for entry in statistics if entry.quantity in _LISTED]
     if not listed:
         return []
     rows = [["quantity", "use", "board", "rows", "median", "worst", "bias", "rank"]]
-    for one in listed:
-        rank = "-" if one.rank is None else f"{one.rank:.2f}"
-        where = one.board or "no board"
-        numbers = [str(one.count), f"{one.median:.1f}%", percent(one.worst), percent(one.bias), rank]
-        rows.append([_NAMES.get(one.quantity, one.quantity), one.use, where, *numbers])
+    for item in listed:
+        rank = "-" if item.rank is None else f"{item.rank:.2f}"
+        where = item.board or "no board"
+        numbers = [str(item.count), f"{item.median:.1f}%", percent(item.worst), percent(item.bias), rank]
+        rows.append([_NAMES.get(item.quantity, item.quantity), item.use, where, *numbers])
     shown = [rows[0]]
     for before, row in pairwise(rows):  # what repeats the line above is left out
         same = 2 if row[:2] == before[:2] else 1 if row[0] == before[0] else 0
@@ -193,17 +193,17 @@ def _summary(found: Sequence[Statistics]) -> list[str]:
 _LEFT_OUT = {"source": "of other sources", "board": "of other boards", "row": "but itself"}
 
 
-def coverage_lines(found: Sequence[Coverage]) -> list[str]:
+def coverage_lines(coverages: Sequence[Coverage]) -> list[str]:
     """Whether the intervals keep their word, quantity by quantity; nothing where no row has one."""
-    if not found:
+    if not coverages:
         return []
     rows = [["quantity", "from all rows", "inside", "rows", "", "half width", "enough"]]
-    for one in found:
-        share = f"{100 * one.covered / one.count:.0f}%"
-        enough = "-" if one.narrower is None else f"{100 * one.narrower:.0f}%"
-        numbers = [str(one.covered), str(one.count), share, f"{one.half_width:.0f}%", enough]
-        rows.append([one.quantity, _LEFT_OUT[one.left_out], *numbers])
-    title = f"Validate rows inside their {found[0].level:.0%} interval, each predicted from others"
+    for coverage in coverages:
+        share = f"{100 * coverage.covered / coverage.count:.0f}%"
+        enough = "-" if coverage.narrower is None else f"{100 * coverage.narrower:.0f}%"
+        numbers = [str(coverage.covered), str(coverage.count), share, f"{coverage.half_width:.0f}%", enough]
+        rows.append([coverage.quantity, _LEFT_OUT[coverage.left_out], *numbers])
+    title = f"Validate rows inside their {coverages[0].level:.0%} interval, each predicted from others"
     note = "half width: median, of the simulated figure; enough: the share of the width that would do"
     return [title, *columns(rows, left=2), *hanging(note, "  ", "  "), ""]
 

@@ -39,25 +39,27 @@ def _rows(rows: list[list[object]]) -> tuple[TrialRow, ...]:
 def trials_of(source: str | None, board: str | None) -> tuple[Trial, ...]:
     """Those whose source and machine have these texts in them, in any case."""
     return tuple(
-        one
-        for one in trials()
-        if (source or "").casefold() in one.source.casefold() and (board or "").casefold() in one.machine.casefold()
+        trial
+        for trial in trials()
+        if (source or "").casefold() in trial.source.casefold() and (board or "").casefold() in trial.machine.casefold()
     )
 
 
-def trials_json(found: Sequence[Trial]) -> list[dict[str, Any]]:
-    """``found`` as plain data, each row with its ``error`` in percent."""
-    return [{**asdict(one), "rows": [{**asdict(row), "error": row.error} for row in one.rows]} for one in found]
+def trials_json(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """``trials`` as plain data, each row with its ``error`` in percent."""
+    return [{**asdict(trial), "rows": [{**asdict(row), "error": row.error} for row in trial.rows]} for trial in trials]
 
 
-def trials_summary(found: Sequence[Trial]) -> list[str]:
-    """A line each: what ``mcusim validate`` prints of ``found``; nothing without any."""
+def trials_summary(trials: Sequence[Trial]) -> list[str]:
+    """A line each: what ``mcusim validate`` prints of ``trials``; nothing without any."""
     from mcusim.text import columns, percent
 
-    if not found:
+    if not trials:
         return []
     rows = [["programs tried", "machine", "rows", "bias", "worst"]]
-    rows += [[one.name, one.machine, str(len(one.rows)), percent(one.bias), percent(one.worst)] for one in found]
+    rows += [
+        [trial.name, trial.machine, str(len(trial.rows)), percent(trial.bias), percent(trial.worst)] for trial in trials
+    ]
     return ["Programs that are no part of mcusim; --ledger and --json have each figure", *columns(rows, left=2), ""]
 
 

@@ -51,27 +51,27 @@ def validate(
     rows = selected(source, board)
     require_type("models", models, ((str, Path, type(None)), "a folder or None"))
     folder, count = models_folder(models), processes(jobs, USUAL)
-    found = {run: find(run, folder) for run in _order(rows)}
+    entries = {run: find(run, folder) for run in _order(rows)}
     place = cache_folder() if cache else None
     kept = None if place is None else OutcomeCache(place)
-    outcomes = _known(found, kept)
-    waiting = {run: model for run, model in found.items() if run not in outcomes}
+    outcomes = _known(entries, kept)
+    waiting = {run: model for run, model in entries.items() if run not in outcomes}
     if progress is not None:
-        progress(len(outcomes), len(found))
+        progress(len(outcomes), len(entries))
     with closing(_performed(waiting, count)) as performed:
         for done, (run, outcome) in enumerate(performed, len(outcomes) + 1):
             outcomes[run] = outcome
             if kept is not None:
-                kept.put(run, found[run].sha256, outcome)
+                kept.put(run, entries[run].sha256, outcome)
             if progress is not None:
-                progress(done, len(found))
+                progress(done, len(entries))
     return replace(_assembled(rows, outcomes), trials=trials_of(source, board))
 
 
-def _known(found: Mapping[PublishedRun, FoundModel], kept: OutcomeCache | None) -> dict[PublishedRun, StoredOutcome]:
+def _known(models: Mapping[PublishedRun, FoundModel], kept: OutcomeCache | None) -> dict[PublishedRun, StoredOutcome]:
     """What need not be run: it was, or its model is not here."""
     outcomes = {}
-    for run, model in found.items():
+    for run, model in models.items():
         known = kept.get(run, model.sha256) if kept is not None and model.reason is None else None
         if known is not None or model.reason is not None:
             outcomes[run] = known or StoredOutcome(reason=model.reason)
@@ -87,24 +87,28 @@ def stored_validation(source: str | None = None, board: str | None = None) -> Va
 
 
 def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, StoredOutcome]) -> Validation:
-    found = with_outcomes(rows, outcomes)
-    runs = dict.fromkeys(one.run for one in rows)  # in an order that does not depend on which of them ended first
+    validation_rows = with_outcomes(rows, outcomes)
+    runs = dict.fromkeys(
+        published_row.run for published_row in rows
+    )  # in an order that does not depend on which of them ended first
     figures = {run.command: outcomes[run].figures for run in runs if run in outcomes and outcomes[run].figures}
-    errors = published_errors(found, figures)
+    errors = published_errors(validation_rows, figures)
     more = _others(errors)
     ends = row_intervals(errors, more)
-    return Validation(tuple(replace(row, interval=ends.get(row)) for row in found), figures, coverage(errors, more))
+    return Validation(
+        tuple(replace(row, interval=ends.get(row)) for row in validation_rows), figures, coverage(errors, more)
+    )
 
 
 def _others(errors: Sequence[PublishedError]) -> list[PublishedError]:
     """From the figures that ship, those of rows that were not asked for or not run."""
-    known = {replace(one.row, simulated=None) for one in errors}
-    return [one for one in stored_errors() if replace(one.row, simulated=None) not in known]
+    known = {replace(error.row, simulated=None) for error in errors}
+    return [stored_error for stored_error in stored_errors() if replace(stored_error.row, simulated=None) not in known]
 
 
 def _order(rows: Sequence[Published]) -> list[PublishedRun]:
     """Each run once, in the order in which they are started: that of the file."""
-    runs = dict.fromkeys(one.run for one in rows if one.run.cannot is None)
+    runs = dict.fromkeys(published_row.run for published_row in rows if published_row.run.cannot is None)
     return sorted(runs, key=lambda run: run.place)
 
 

@@ -109,7 +109,7 @@ def _scaled(graph: Graph, op: Operator) -> Iterator[None]:
         with np.errstate(all="ignore"):
             yield
     except (ArithmeticError, ValueError):
-        found = {
+        values = {
             t.quantization.scales[0]
             for i in (*op.inputs, *op.outputs)
             if i >= 0
@@ -117,7 +117,7 @@ def _scaled(graph: Graph, op: Operator) -> Iterator[None]:
         }
         raise ModelError(
             f"operator {op.index} {op.type}: its kernel cannot compute with the scales"
-            f" {', '.join(f'{scale:g}' for scale in sorted(found)[:8])}: one is 0, or they are too far apart"
+            f" {', '.join(f'{scale:g}' for scale in sorted(values)[:8])}: one is 0, or they are too far apart"
         ) from None
 
 

@@ -26,11 +26,11 @@ def lookup_table(kind: str, source: Tensor, output: Tensor) -> bytes:
     least, most = Q.limits(source.dtype)
     function = _logistic if kind == "LOGISTIC" else tanh
     step, inverse = Q.F32(Q.real_scale(source)), Q.F32(1) / Q.F32(Q.real_scale(output))
-    found = []
+    numbers = []
     for value in range(least, most + 1):
         real = step * Q.F32(value - Q.zero_point(source))
-        found.append(Q.round_away(float(Q.F32(function(float(real))) * inverse)) + Q.zero_point(output))
-    return np.clip(found, least, most).astype(source.dtype).tobytes()
+        numbers.append(Q.round_away(float(Q.F32(function(float(real))) * inverse)) + Q.zero_point(output))
+    return np.clip(numbers, least, most).astype(source.dtype).tobytes()
 
 
 def softmax_tables() -> bytes:
@@ -43,13 +43,13 @@ def softmax_tables() -> bytes:
 
 def _steps(low: float, high: float, function: Callable[[float], float]) -> bytes:
     """512 steps and the end, in units of 2 / 65535; each lowered by half of what a straight line is too high midway."""
-    step, found = (high - low) / 512, []
+    step, numbers = (high - low) / 512, []
     for i in range(512):
         value, middle, after = (function(low + part * step) * 32768 for part in (i, i + 0.5, i + 1))
         line = Q.round_away((after + Q.round_away(value)) / 2)
-        found.append(Q.round_away(value) - Q.round_away((line - Q.round_away(middle)) / 2))
-    found.append(Q.round_away(function(high) * 32768))
-    return np.clip(found, -32768, 32767).astype("<i2").tobytes()
+        numbers.append(Q.round_away(value) - Q.round_away((line - Q.round_away(middle)) / 2))
+    numbers.append(Q.round_away(function(high) * 32768))
+    return np.clip(numbers, -32768, 32767).astype("<i2").tobytes()
 
 
 def concatenation_table(source: Tensor, output: Tensor) -> bytes | None:
@@ -62,8 +62,8 @@ def concatenation_table(source: Tensor, output: Tensor) -> bytes | None:
         return None
     factor = Q.F32(Q.real_scale(source)) * (Q.F32(1) / Q.F32(Q.real_scale(output)))
     bias = Q.F32(-Q.zero_point(source)) * factor
-    found = [Q.round_away(float(Q.F32(value) * factor + bias)) + Q.zero_point(output) for value in range(256)]
-    return np.clip(found, 0, 255).astype(np.uint8).tobytes()
+    numbers = [Q.round_away(float(Q.F32(value) * factor + bias)) + Q.zero_point(output) for value in range(256)]
+    return np.clip(numbers, 0, 255).astype(np.uint8).tobytes()
 
 
 def _pair(tensor: Tensor) -> tuple[float, int]:

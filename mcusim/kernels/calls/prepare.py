@@ -162,10 +162,10 @@ def _binary_scales(job: CallJob, first: Tensor, second: Tensor) -> dict[str, int
 
 
 def _multipliers(reals: Mapping[str, float]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    multipliers: dict[str, int] = {}
     for name, real in reals.items():
-        found[f"{name}_multiplier"], found[f"{name}_shift"] = Q.quantize_multiplier(real)
-    return found
+        multipliers[f"{name}_multiplier"], multipliers[f"{name}_shift"] = Q.quantize_multiplier(real)
+    return multipliers
 
 
 def _power_shifts(job: CallJob, first: float, second: float, last: float) -> dict[str, int]:
@@ -267,8 +267,8 @@ def _join(job: CallJob) -> bytes:
 def _move(job: CallJob) -> bytes:
     if job.op.traits.pads:
         return _pad(job)
-    found = move(job.graph, job.op, job.part)
-    values: dict[str, Any] = {"shape": found.shape, "step": found.step, "begin": found.begin}
+    pair = move(job.graph, job.op, job.part)
+    values: dict[str, Any] = {"shape": pair.shape, "step": pair.step, "begin": pair.begin}
     return pack("move_call", _ends(job) | values | {"item": ITEM_BYTES[job.output.dtype]})
 
 

@@ -46,16 +46,18 @@ def half_word(multiplier: int) -> int:
 
 def real_scale(tensor: Tensor) -> float:
     """The one scale of a tensor, a float32. Raises ModelError when it has none or several."""
-    found = tensor.quantization
-    if found is None or len(found.scales) != 1:
-        raise ModelError(f"tensor '{tensor.name}' has {len(found.scales) if found else 0} scales; one is needed")
-    return float(F32(found.scales[0]))
+    quantization = tensor.quantization
+    if quantization is None or len(quantization.scales) != 1:
+        raise ModelError(
+            f"tensor '{tensor.name}' has {len(quantization.scales) if quantization else 0} scales; one is needed"
+        )
+    return float(F32(quantization.scales[0]))
 
 
 def zero_point(tensor: Tensor) -> int:
     """The zero point of a tensor, 0 when it has none."""
-    found = tensor.quantization
-    return int(found.zero_points[0]) if found and found.zero_points else 0
+    quantization = tensor.quantization
+    return int(quantization.zero_points[0]) if quantization and quantization.zero_points else 0
 
 
 def divide(first: float, second: float) -> float:
@@ -91,8 +93,8 @@ def _quantized(value: float, tensor: Tensor) -> int:
 
 def exponent(scale: float) -> int | None:
     """The exponent of a scale that is a power of two, as exactly as TFLite asks for; None for others."""
-    found = round(log2(scale)) if scale > 0 else 0
-    return found if scale > 0 and abs(log2(scale) - found) < 1e-3 else None
+    number = round(log2(scale)) if scale > 0 else 0
+    return number if scale > 0 and abs(log2(scale) - number) < 1e-3 else None
 
 
 def curve_scaling(scale: float, exact: int) -> tuple[int, int]:

@@ -305,22 +305,22 @@ def _fitted(where: str, key: str, kind: str, table: object) -> FittedCosts:
     return FittedCosts(levels, tuple((a, b) for a, b in code), int(runs), median, worst)
 
 
-def _level(where: str, key: str, found: object) -> LevelCost:
-    if not isinstance(found, list) or len(found) not in (3, 4):
+def _level(where: str, key: str, values: object) -> LevelCost:
+    if not isinstance(values, list) or len(values) not in (3, 4):
         raise UsageError(f"kernel profile {where}: {key}: cycles, cycles waited, words and what is away are needed")
-    first, second = (_number(where, key, value) for value in found[:2])
-    listed = found[2] if isinstance(found[2], list) else [[0, found[2]]]  # how many, where is not known
+    first, second = (_number(where, key, value) for value in values[:2])
+    listed = values[2] if isinstance(values[2], list) else [[0, values[2]]]  # how many, where is not known
     pairs = [word if isinstance(word, list) else [word, 1] for word in listed]
     if any(len(pair) != 2 for pair in pairs):
         raise UsageError(f"kernel profile {where}: {key}: a word is an offset, or [offset, how often]")
     words = [(int(_number(where, key, offset)), _number(where, key, often)) for offset, often in pairs]
-    return LevelCost(first, second, tuple(words), _away(where, key, found[3] if len(found) == 4 else [0, 0, 0]))
+    return LevelCost(first, second, tuple(words), _away(where, key, values[3] if len(values) == 4 else [0, 0, 0]))
 
 
-def _away(where: str, key: str, found: object) -> tuple[float, float, float]:
-    if not isinstance(found, list) or len(found) != 3:
+def _away(where: str, key: str, result: object) -> tuple[float, float, float]:
+    if not isinstance(result, list) or len(result) != 3:
         raise UsageError(f"kernel profile {where}: {key}: away are cycles, words and those that begin anew")
-    cycles, words, anew = (_number(where, key, value) for value in found)
+    cycles, words, anew = (_number(where, key, value) for value in result)
     return cycles, words, anew
 
 

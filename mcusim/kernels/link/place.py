@@ -80,8 +80,8 @@ def _high_half(data: bytearray, odd: int, low: int, high: int) -> int | None:
     """Offset of the first MOVT of a value from ``low`` to ``high``."""
     for at in range(odd, len(data) - 3, 2):
         if data[at + 1] & 0xFB == 0xF2:
-            found = half(data, at)
-            if found is not None and found[0] == MOVT and low <= found[2] <= high:
+            entry = half(data, at)
+            if entry is not None and entry[0] == MOVT and low <= entry[2] <= high:
                 return at
     return None
 

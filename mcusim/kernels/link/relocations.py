@@ -110,9 +110,9 @@ def read(image: Image) -> list[Relocation]:
     return sorted(_read(image, tables(image)))
 
 
-def _read(image: Image, found: list[Section]) -> Iterator[Relocation]:
+def _read(image: Image, sections: list[Section]) -> Iterator[Relocation]:
     left = MOST_RELOCATIONS
-    for table in found:
+    for table in sections:
         if table.kind == _RELA:
             raise ImageError(f"{image.path}: relocations {table.name} are of type RELA; Arm's linkers write REL")
         content = _content(image, table)
@@ -193,10 +193,10 @@ def _apply_half(
     where: str, relocation: Relocation, data: bytearray, at: int, lows: dict[tuple[int, int], int], moves: int
 ) -> None:
     """A MOVW or MOVT; the address is known once both of a pair have been seen, MOVW first."""
-    found = half(data, at)
-    if found is None or found[0] != relocation.kind:
+    entry = half(data, at)
+    if entry is None or entry[0] != relocation.kind:
         raise ImageError(f"{where}: no such instruction there: damaged")
-    _, register, value = found
+    _, register, value = entry
     pair = relocation.symbol, register
     if relocation.kind == _MOVW:
         lows[pair] = value

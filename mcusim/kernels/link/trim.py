@@ -62,12 +62,12 @@ def _kept(image: Image, symbols: Collection[str], relocations: list[Relocation])
     """The pieces that ``symbols`` reach, in the order of the file, with their new places."""
     pieces = _pieces(image)
     needed = _reached(_roots(image, symbols, pieces), _references(image, pieces, relocations))
-    found, at = [], 0
+    kept, at = [], 0
     for piece in sorted(pieces[index] for index in needed):
         at = -(-at // piece.alignment) * piece.alignment
-        found.append(piece._replace(offset=at))
+        kept.append(piece._replace(offset=at))
         at += piece.end - piece.address
-    return found
+    return kept
 
 
 def _size(pieces: list[_Piece]) -> int:
@@ -76,12 +76,12 @@ def _size(pieces: list[_Piece]) -> int:
 
 def _pieces(image: Image) -> dict[int, _Piece]:
     """All loaded sections, by index. Raises ImageError unless they have every byte of the segments but zeroes."""
-    found = sorted(
+    pieces = sorted(
         _Piece(s.address, s.end, index, max(1, s.alignment))
         for index, s in enumerate(image.elf.sections)
         if s.allocated and s.size
     )
-    for before, piece in zip((None, *found), found, strict=False):
+    for before, piece in zip((None, *pieces), pieces, strict=False):
         where = f"{image.path}: section {image.elf.sections[piece.section].name} at {show_address(piece.address)}"
         if piece.alignment > ALIGNMENT or piece.alignment & piece.alignment - 1 or piece.address % piece.alignment:
             raise ImageError(f"{where}: its alignment is {piece.alignment:,} B, no power of two up to {ALIGNMENT}")
@@ -89,8 +89,8 @@ def _pieces(image: Image) -> dict[int, _Piece]:
             raise ImageError(f"{where}: overlaps {image.elf.sections[before.section].name}: damaged")
         if not any(s.address <= piece.address and piece.end <= s.address + len(s.data) for s in image.segments):
             raise ImageError(f"{where}: its {piece.end - piece.address:,} B are in no segment: damaged")
-    _require_zeroes(image, found)
-    return {piece.section: piece for piece in found}
+    _require_zeroes(image, pieces)
+    return {piece.section: piece for piece in pieces}
 
 
 def _require_zeroes(image: Image, pieces: list[_Piece]) -> None:
@@ -112,11 +112,11 @@ def _require_zeroes(image: Image, pieces: list[_Piece]) -> None:
 def _roots(image: Image, symbols: Collection[str], pieces: dict[int, _Piece]) -> list[int]:
     if not symbols:
         raise UsageError(f"{image.path}: name at least one function that is needed")
-    found = [image.symbol(name) for name in sorted(symbols)]
-    for symbol in found:
+    items = [image.symbol(name) for name in sorted(symbols)]
+    for symbol in items:
         if symbol.section not in pieces or not _inside(pieces[symbol.section], symbol.address):
             raise ImageError(f"{image.path}: {symbol.name} at {show_address(symbol.address)} is in no loaded section")
-    return [symbol.section for symbol in found]
+    return [symbol.section for symbol in items]
 
 
 def _inside(piece: _Piece, address: int) -> bool:
@@ -125,7 +125,7 @@ def _inside(piece: _Piece, address: int) -> bool:
 
 def _references(image: Image, pieces: dict[int, _Piece], relocations: list[Relocation]) -> dict[int, set[int]]:
     """Pieces to those that they refer to."""
-    found: dict[int, set[int]] = {}
+    references: dict[int, set[int]] = {}
     for place, _, symbol, value, section, owner in relocations:
         where = f"{image.path}: relocation at {show_address(place)}"
         if owner not in pieces or not pieces[owner].address <= place <= pieces[owner].end - 4:
@@ -136,19 +136,19 @@ def _references(image: Image, pieces: dict[int, _Piece], relocations: list[Reloc
             raise ImageError(
                 f"{where}: symbol {symbol} at {show_address(value)} is in no function or constant of the set"
             )
-        found.setdefault(owner, set()).add(section)
-    return found
+        references.setdefault(owner, set()).add(section)
+    return references
 
 
 def _reached(roots: Iterable[int], references: dict[int, set[int]]) -> set[int]:
-    found: set[int] = set()
+    reached: set[int] = set()
     left = list(roots)
     while left:
         index = left.pop()
-        if index not in found:
-            found.add(index)
+        if index not in reached:
+            reached.add(index)
             left += references.get(index, ())
-    return found
+    return reached
 
 
 def _bytes(cells: Cells, piece: _Piece) -> bytearray:

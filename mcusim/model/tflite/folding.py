@@ -49,9 +49,9 @@ class ConstantCall:
 
     def integers(self, position: int) -> list[int]:
         """The values of an input of shapes, sizes or axes."""
-        found = self.values[position]
-        self.require(found.dtype.name in INTEGERS and found.ndim < 2, f"input {position} is no list of integers")
-        return [int(v) for v in found.reshape(-1)]
+        values = self.values[position]
+        self.require(values.dtype.name in INTEGERS and values.ndim < 2, f"input {position} is no list of integers")
+        return [int(v) for v in values.reshape(-1)]
 
     def axis(self, rank: int, name: str = "axis") -> int:
         value = int(self.options[name])
@@ -211,13 +211,15 @@ def _transpose(call: ConstantCall) -> Array:
 
 def _dequantize(call: ConstantCall) -> Array:
     """Of float16, weights that a converter halved, or of quantised integers with one scale."""
-    source, found = call.values[0], call.inputs[0].quantization
+    source, quantization = call.values[0], call.inputs[0].quantization
     call.expect(source.shape)
     if source.dtype == np.float16:
         return source.astype(np.float32)
-    call.require(found is not None and len(found.scales) == 1, "its input has several scales, or none")
-    assert found is not None
-    return (found.scales[0] * (source.astype(np.int32) - found.zero_points[0]).astype(np.float64)).astype(np.float32)
+    call.require(quantization is not None and len(quantization.scales) == 1, "its input has several scales, or none")
+    assert quantization is not None
+    return (quantization.scales[0] * (source.astype(np.int32) - quantization.zero_points[0]).astype(np.float64)).astype(
+        np.float32
+    )
 
 
 def _reduced(ufunc: np.ufunc) -> Compute:
@@ -238,9 +240,9 @@ def _elementwise(ufunc: np.ufunc) -> Compute:
         call.require(ufunc is not np.floor_divide or second.all(), "it divides by 0")
         call.expect(np.broadcast_shapes(first.shape, second.shape))
         with np.errstate(all="ignore"):  # what is too large wraps, as in LiteRT
-            found = np.asarray(ufunc(first, second))
+            values = np.asarray(ufunc(first, second))
         least, most = _activation(call)
-        return found if least is None and most is None else np.clip(found, least, most)
+        return values if least is None and most is None else np.clip(values, least, most)
 
     return compute
 
@@ -301,16 +303,16 @@ def fold(
 
     Not modelled: operators with several outputs, strings, quantised arithmetic, results that have no elements.
     """
-    found = [*tensors]
+    items = [*tensors]
     left: list[Operator] = []
     folded: list[Operator] = []
     made = read = 0
     for op in operators:
         folding = FOLDED.get(shown_type(op.type))
-        if folding is None or not _foldable(op, folding, found, inputs):
+        if folding is None or not _foldable(op, folding, items, inputs):
             left.append(op)
             continue
-        target, sources = found[op.outputs[0]], [found[i] for i in op.inputs]
+        target, sources = items[op.outputs[0]], [items[i] for i in op.inputs]
         made, read = made + target.bytes, read + sum(t.bytes for t in sources if not folding.shape_alone)
         where = f"{source}: operator {op.index} {shown_type(op.type)}, whose inputs are constants"
         if made > MOST_BYTES or read > MOST_READ:
@@ -319,11 +321,11 @@ def fold(
                 f" from more than {MOST_READ >> 20} MiB; fold constants when converting"
             )
         values = [t.data for t in sources if t.data is not None]
-        found[op.outputs[0]] = _computed(
+        items[op.outputs[0]] = _computed(
             ConstantCall(sources, values, target, options(op.index, folding)), folding, where
         )
         folded.append(replace(op, type=shown_type(op.type)))
-    return Remainder(tuple(replace(op, index=i) for i, op in enumerate(left)), tuple(found), tuple(folded))
+    return Remainder(tuple(replace(op, index=i) for i, op in enumerate(left)), tuple(items), tuple(folded))
 
 
 def _foldable(op: Operator, folding: Folding, tensors: Sequence[Tensor], given: Sequence[int]) -> bool:

@@ -68,15 +68,15 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
     tables, variables = _operators(file, subgraph, codes), read_variables(file, model, codes)
     read = [variables.tensors.get(i) or reader.tensor(i) for i in range(tensor_count)]
     inputs, outputs = _ends(file, subgraph)
-    found = fold(path, [op for op, _ in tables], read, inputs, partial(_read_options, file, tables))
-    operators = variables.applied(found.operators)
+    remainder = fold(path, [op for op, _ in tables], read, inputs, partial(_read_options, file, tables))
+    operators = variables.applied(remainder.operators)
     warnings = (*_unknown(path, operators, allow_unknown), *reader.warnings())
     sha256 = hashlib.sha256(file.data).hexdigest()
-    known = {i for op in found.folded for i in op.outputs}
+    known = {i for op in remainder.folded for i in op.outputs}
     left, constant = (tuple(i for i in outputs if (i in known) is which) for which in (False, True))
-    graph = Graph(path.stem, found.tensors, operators, inputs, left, sha256, len(file.data), random, warnings)
+    graph = Graph(path.stem, remainder.tensors, operators, inputs, left, sha256, len(file.data), random, warnings)
     dropped = tuple(sorted(variables.dropped))
-    graph = replace(graph, folded=found.folded, evaluated=dropped, constant_outputs=constant)
+    graph = replace(graph, folded=remainder.folded, evaluated=dropped, constant_outputs=constant)
     graph = replace(graph, offline_plan=read_offline_plan(file, model))
     check_graph(graph, str(path))
     return graph
@@ -173,8 +173,8 @@ def _options(file: File, operator: Any, spec: OperatorSpec | Folding) -> dict[st
         return {ours: DEFAULTS[ours] for ours in spec.fields if ours not in QUIET}
     options.Init(union.Bytes, union.Pos)
     file.table(options)
-    found = {ours: _option(file, ours, getattr(options, method)()) for ours, method in spec.fields.items()}
-    return {ours: value for ours, value in found.items() if ours not in QUIET or value != DEFAULTS[ours]}
+    fields = {ours: _option(file, ours, getattr(options, method)()) for ours, method in spec.fields.items()}
+    return {ours: value for ours, value in fields.items() if ours not in QUIET or value != DEFAULTS[ours]}
 
 
 def _option(file: File, name: str, value: Any) -> Any:

@@ -82,9 +82,9 @@ def read_variables(file: File, model: Any, codes: list[str]) -> Variables:
         initial |= _initial_values(file, model, target, codes)
     with file.reading("the variables"):
         handles = _handles(file, steps)
-        found = _variables(file, TensorReader(file, model, network), steps, handles, initial)
+        tensors = _variables(file, TensorReader(file, model, network), steps, handles, initial)
     dropped = frozenset(step.number for step in steps if step.kind in EVALUATED)
-    return Variables(found, {handle: _first(handles, name) for handle, name in handles.items()}, dropped)
+    return Variables(tensors, {handle: _first(handles, name) for handle, name in handles.items()}, dropped)
 
 
 _KINDS = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
@@ -119,7 +119,7 @@ def _options(file: File, step: _Step, name: str) -> Any:
 
 def _targets(file: File, calls: list[_Step], count: int) -> list[int]:
     """The subgraphs that are run once, in order."""
-    found = []
+    targets = []
     for step in calls:
         with file.reading(f"operator {step.number} {step.kind}"):
             target = _options(file, step, "CallOnceOptions").InitSubgraphIndex()
@@ -127,8 +127,8 @@ def _targets(file: File, calls: list[_Step], count: int) -> list[int]:
                 raise file.error(f"subgraph {target} does not exist, the file has {count}")
             if target == 0:
                 raise file.error("it calls subgraph 0, which it is part of")
-            found.append(int(target))
-    return found
+            targets.append(int(target))
+    return targets
 
 
 def _called_first(file: File, steps: list[_Step]) -> None:
@@ -142,18 +142,18 @@ def _called_first(file: File, steps: list[_Step]) -> None:
 
 def _handles(file: File, steps: list[_Step]) -> dict[int, Name]:
     """The variable that each handle names, by the handle's tensor."""
-    found: dict[int, Name] = {}
+    handles: dict[int, Name] = {}
     for step in steps:
         if step.kind == "VAR_HANDLE":
             file.what = f"operator {step.number} {step.kind}"
             options = _options(file, step, "VarHandleOptions")
-            if step.outputs[0] in found:
+            if step.outputs[0] in handles:
                 raise file.error(f"tensor {step.outputs[0]} is a handle already")
-            found[step.outputs[0]] = file.text(options, CONTAINER_SLOT), file.text(options, NAME_SLOT)
-        elif step.kind != "CALL_ONCE" and step.inputs[0] not in found:
+            handles[step.outputs[0]] = file.text(options, CONTAINER_SLOT), file.text(options, NAME_SLOT)
+        elif step.kind != "CALL_ONCE" and step.inputs[0] not in handles:
             file.what = f"operator {step.number} {step.kind}"
             raise file.error(f"tensor {step.inputs[0]} is not the handle of a variable")
-    return found
+    return handles
 
 
 def _first(handles: Mapping[int, Name], name: Name) -> int:
@@ -170,7 +170,7 @@ def _initial_values(file: File, model: Any, target: int, codes: list[str]) -> di
             f"{file.source}: subgraph {target}, which CALL_ONCE runs, has operator {more[0].number} {more[0].kind};"
             " only constants assigned to variables are read there"
         )
-    reader, found = TensorReader(file, model, subgraph), {}
+    reader, tensors = TensorReader(file, model, subgraph), {}
     with file.reading(f"subgraph {target}"):
         handles = _handles(file, steps)
     for step in steps:
@@ -181,8 +181,8 @@ def _initial_values(file: File, model: Any, target: int, codes: list[str]) -> di
                     f"{file.source}: subgraph {target}, which CALL_ONCE runs, assigns tensor {value.index}"
                     f" '{shown(value.name)}', which is not a constant"
                 )
-            found[handles[step.inputs[0]]] = value
-    return found
+            tensors[handles[step.inputs[0]]] = value
+    return tensors
 
 
 def _tensor(file: File, reader: TensorReader, subgraph: Any, index: int) -> Tensor:
@@ -202,21 +202,23 @@ def _variables(
             name, value = handles[step.inputs[0]], (*step.inputs[1:], *step.outputs)[0]
             uses[name].append(_tensor(file, reader, reader.subgraph, value))
             assigned |= {name} if step.kind == "ASSIGN_VARIABLE" else set()
-    found = {}
+    tensors = {}
     for handle, name in handles.items():
         kinds = [*uses[name], *([initial[name]] if name in initial else [])]
         if handle != _first(handles, name) or not kinds:
-            found[handle] = Tensor(handle, shown(name[1]), (0,), "int8", variable=True)
+            tensors[handle] = Tensor(handle, shown(name[1]), (0,), "int8", variable=True)
             continue
-        one = kinds[0]
+        tensor = kinds[0]
         if name not in assigned:
             raise ModelError(f"{file.source}: variable '{shown(name[1])}' is read and never assigned")
-        other = next((t for t in kinds if (t.dtype, t.elements) != (one.dtype, one.elements)), None)
+        other = next((t for t in kinds if (t.dtype, t.elements) != (tensor.dtype, tensor.elements)), None)
         if other is not None:
             raise ModelError(
-                f"{file.source}: variable '{shown(name[1])}' is {one.dtype}{list(one.shape)} and"
+                f"{file.source}: variable '{shown(name[1])}' is {tensor.dtype}{list(tensor.shape)} and"
                 f" {other.dtype}{list(other.shape)}"
             )
         values = None if name not in initial else initial[name].data
-        found[handle] = replace(one, index=handle, name=name[1] or one.name, data=None, variable=True, initial=values)
-    return found
+        tensors[handle] = replace(
+            tensor, index=handle, name=name[1] or tensor.name, data=None, variable=True, initial=values
+        )
+    return tensors

@@ -107,27 +107,29 @@ def _tensor(tensor: Tensor, where: str) -> None:
         raise ModelError(
             f"{where}: shape {list(tensor.shape)} is negative or has more than {MOST_DIMENSIONS} dimensions"
         )
-    data, found = tensor.data, tensor.quantization
+    data, quantization = tensor.data, tensor.quantization
     if data is not None and (data.shape != tensor.shape or data.dtype.name != tensor.dtype or not data.size):
         raise ModelError(
             f"{where} is {tensor.dtype}{list(tensor.shape)}, its values are {data.dtype.name}{list(data.shape)}"
         )
-    if found is not None:
-        _quantization(tensor, found, where)
+    if quantization is not None:
+        _quantization(tensor, quantization, where)
 
 
-def _quantization(tensor: Tensor, found: Quantization, where: str) -> None:
+def _quantization(tensor: Tensor, quantization: Quantization, where: str) -> None:
     low, high = ZERO_POINTS.get(tensor.dtype, ANY_ZERO_POINT)
-    count = len(found.scales)
-    if not count or len(found.zero_points) != count:
-        raise ModelError(f"{where} has {count} scales and {len(found.zero_points)} zero points")
-    if not all(map(math.isfinite, found.scales)):
+    count = len(quantization.scales)
+    if not count or len(quantization.zero_points) != count:
+        raise ModelError(f"{where} has {count} scales and {len(quantization.zero_points)} zero points")
+    if not all(map(math.isfinite, quantization.scales)):
         raise ModelError(f"{where}: a scale is not a finite number")
-    if not all(low <= p <= high for p in found.zero_points):
+    if not all(low <= p <= high for p in quantization.zero_points):
         raise ModelError(f"{where}: a zero point is not within {low} to {high} ({tensor.dtype})")
-    fits = 0 <= found.axis < len(tensor.shape) and tensor.shape[found.axis] == count
+    fits = 0 <= quantization.axis < len(tensor.shape) and tensor.shape[quantization.axis] == count
     if count > 1 and not fits:
-        raise ModelError(f"{where}: {count} scales do not fit axis {found.axis} of the shape {list(tensor.shape)}")
+        raise ModelError(
+            f"{where}: {count} scales do not fit axis {quantization.axis} of the shape {list(tensor.shape)}"
+        )
 
 
 Rule = Callable[[Operator, list[Tensor]], int]

@@ -161,13 +161,13 @@ class Writer:
             tflite.TensorAddQuantization(b, quantization)
         return int(tflite.TensorEnd(b))
 
-    def _quantization(self, found: Quantization) -> int:
+    def _quantization(self, quantization: Quantization) -> int:
         b = self.builder
-        scales, zeros = self.numbers(found.scales, "<f4"), self.numbers(found.zero_points, "<i8")
+        scales, zeros = self.numbers(quantization.scales, "<f4"), self.numbers(quantization.zero_points, "<i8")
         tflite.QuantizationParametersStart(b)
         tflite.QuantizationParametersAddScale(b, scales)
         tflite.QuantizationParametersAddZeroPoint(b, zeros)
-        tflite.QuantizationParametersAddQuantizedDimension(b, found.axis)
+        tflite.QuantizationParametersAddQuantizedDimension(b, quantization.axis)
         return int(tflite.QuantizationParametersEnd(b))
 
     def _operator(self, op: Operator) -> int:

@@ -116,8 +116,8 @@ class ZooQuantizer:
 
     def _quantized(self) -> Graph:
         tensors = list(self.graph.tensors)
-        for index, found in self.ranges.items():
-            tensors[index] = replace(tensors[index], quantization=found.quantization())
+        for index, value_range in self.ranges.items():
+            tensors[index] = replace(tensors[index], quantization=value_range.quantization())
         for op in self.graph.operators:
             if op.traits.parametric:
                 self._quantize_weights(op, tensors)
@@ -130,10 +130,10 @@ class ZooQuantizer:
         values = np.rint(self.biases[bias] / steps).astype(np.int32)
         values.setflags(write=False)
         zeros = (0,) * len(scales)
-        found = Quantization(tuple(scales.tolist()), zeros, filter_axis(op))
-        tensors[filters] = replace(tensors[filters], quantization=found)
-        found = Quantization(tuple(steps.astype(np.float32).tolist()), zeros, 0)
-        tensors[bias] = replace(tensors[bias], quantization=found, data=values)
+        quantization = Quantization(tuple(scales.tolist()), zeros, filter_axis(op))
+        tensors[filters] = replace(tensors[filters], quantization=quantization)
+        quantization = Quantization(tuple(steps.astype(np.float32).tolist()), zeros, 0)
+        tensors[bias] = replace(tensors[bias], quantization=quantization, data=values)
 
 
 def filter_axis(op: Operator) -> int:

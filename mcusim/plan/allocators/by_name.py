@@ -64,11 +64,11 @@ class Placed:
 
     def tops(self, blocks: Sequence[ArenaBlock], steps: int) -> tuple[int, ...]:
         """The first byte after the ``blocks`` in use at each step; 0 where there is none."""
-        found = [0] * steps
+        numbers = [0] * steps
         for i, b in enumerate(blocks):
             for step in range(b.first, min(b.last + 1, steps)):
-                found[step] = max(found[step], self.offset(i, step) + b.bytes)
-        return tuple(found)
+                numbers[step] = max(numbers[step], self.offset(i, step) + b.bytes)
+        return tuple(numbers)
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -99,12 +99,12 @@ def allocate(
         raise UsageError(f"an alignment of {align} B: must be a power of two")
     began = monotonic()
     if allocator == OFFLINE:
-        found = _stored(blocks, align, stored or {})
+        entry = _stored(blocks, align, stored or {})
     else:
-        found = ALLOCATORS[allocator](blocks, align, seconds)
+        entry = ALLOCATORS[allocator](blocks, align, seconds)
         if allocator == "optimal" and stored:
-            found = min(found, _stored(blocks, align, stored), key=lambda one: one[0])
-    bytes_, bound, places, moves = found
+            entry = min(entry, _stored(blocks, align, stored), key=lambda item: item[0])
+    bytes_, bound, places, moves = entry
     return Placed(allocator, align, bytes_, min(bound, bytes_), places, moves, monotonic() - began)
 
 
@@ -120,19 +120,19 @@ def _greedy(blocks: Sequence[ArenaBlock], align: int, _: float) -> _Result:
 
 
 def _stored(blocks: Sequence[ArenaBlock], align: int, offsets: Mapping[int, int]) -> _Result:
-    found = greedy_by_size(blocks, align, offsets)
-    whole = Arena(found.offsets, align_up(found.bytes, align))  # the offsets can be any
+    arena = greedy_by_size(blocks, align, offsets)
+    whole = Arena(arena.offsets, align_up(arena.bytes, align))  # the offsets can be any
     return _fixed(blocks, whole, _floor(blocks, align))
 
 
 def _optimal(blocks: Sequence[ArenaBlock], align: int, seconds: float) -> _Result:
-    found = optimal(blocks, align, seconds)
-    return _fixed(blocks, found.arena, found.bound)
+    optimum = optimal(blocks, align, seconds)
+    return _fixed(blocks, optimum.arena, optimum.bound)
 
 
 def _dynamic(blocks: Sequence[ArenaBlock], align: int, _: float) -> _Result:
-    found: Moves = dynamic(blocks, align)
-    return found.bytes, _floor(blocks, align), found.places, found.moves
+    moves: Moves = dynamic(blocks, align)
+    return moves.bytes, _floor(blocks, align), moves.places, moves.moves
 
 
 def _fixed(blocks: Sequence[ArenaBlock], arena: Arena, bound: int) -> _Result:

@@ -82,9 +82,9 @@ class _Part:
         self.blocks = blocks
         self.bound = max(live_bytes(blocks))
         order = sorted(range(len(blocks)), key=lambda i: index[i])  # plan_arena breaks ties by the caller's order
-        found = plan_arena([blocks[i] for i in order], 1)
-        offsets = dict(zip(order, found.offsets, strict=True))
-        self.arena = Arena(tuple(offsets[i] for i in range(len(blocks))), found.bytes)
+        arena = plan_arena([blocks[i] for i in order], 1)
+        offsets = dict(zip(order, arena.offsets, strict=True))
+        self.arena = Arena(tuple(offsets[i] for i in range(len(blocks))), arena.bytes)
 
     def improve(self, enough: int, deadline: float) -> int:
         """Searches until the arena is proven optimal or no larger than ``enough``; the number of states looked at."""
@@ -103,13 +103,13 @@ class _Part:
         states = 0
         while target < self.arena.bytes:
             limit = Limit(budget, deadline)
-            found = fit(self.blocks, target, limit)
+            result = fit(self.blocks, target, limit)
             states += budget - max(limit.states, 0)
-            if found.fits:
-                self.arena = Arena(found.offsets, _top(self.blocks, found.offsets))
+            if result.fits:
+                self.arena = Arena(result.offsets, _top(self.blocks, result.offsets))
                 break
             above = bisect_left(sums, target + 1)
-            if found.fits is False:
+            if result.fits is False:
                 self.bound = max(self.bound, sums[above])
                 target = self.bound
             else:

@@ -59,14 +59,14 @@ def sharing(graph: Graph, in_place: bool) -> Sharing:
         if op.traits.view and op.inputs and op.inputs[0] >= 0 and _is_view(graph, op):
             storage_of[op.outputs[0]] = storage_of[op.inputs[0]]
     kept = {storage_of[t] for t in graph.outputs}
-    found = tuple(_in_place_candidates(graph, op, storage_of, kept) for op in graph.operators)
-    return Sharing(tuple(storage_of), found)
+    candidates = tuple(_in_place_candidates(graph, op, storage_of, kept) for op in graph.operators)
+    return Sharing(tuple(storage_of), candidates)
 
 
 def weights_bytes(graph: Graph, op: Operator | None = None) -> int:
     """Bytes of the constants that ``op`` reads, or any operator, each once."""
     operators = graph.operators if op is None else (op,)
-    read = {t for one in operators for t in one.inputs if t >= 0 and graph.tensors[t].constant}
+    read = {t for operator in operators for t in operator.inputs if t >= 0 and graph.tensors[t].constant}
     return sum(graph.tensors[t].bytes for t in read)
 
 
@@ -81,10 +81,10 @@ def _in_place_candidates(graph: Graph, op: Operator, storage_of: list[int], kept
         return ()
     target = graph.tensors[op.outputs[0]]
     read = [graph.tensors[t] for t in op.inputs if t >= 0]
-    found: dict[int, None] = {}
+    entries: dict[int, None] = {}
     for tensor in read:
         own = storage_of[tensor.index]
         fits = tensor.shape == target.shape and tensor.bytes == target.bytes and not tensor.constant
         if fits and own not in kept and all(t.shape == target.shape for t in read if storage_of[t.index] == own):
-            found[own] = None
-    return tuple(found)
+            entries[own] = None
+    return tuple(entries)

@@ -74,15 +74,15 @@ def timeline(graph: Graph, order: Sequence[int] | None = None, accounting: Accou
     """
     counted = accounting or Accounting()
     steps = tuple(range(len(graph.operators)) if order is None else order)
-    found = []
+    residents = []
     for life in lifetimes(graph, order, counted.in_place):
         name = graph.tensors[life.tensor].name
-        found.append(Resident(name, "activation", life.bytes, life.first, life.last, (life.tensor, *life.shared)))
+        residents.append(Resident(name, "activation", life.bytes, life.first, life.last, (life.tensor, *life.shared)))
     if counted.weights == "streamed":
         for step, index in enumerate(steps):
             size = weights_bytes(graph, graph.operators[index])
             if size:
-                found.append(Resident(f"weights of operator {index}", "weights", size, step, step, operator=index))
+                residents.append(Resident(f"weights of operator {index}", "weights", size, step, step, operator=index))
     elif counted.weights == "resident" and steps and weights_bytes(graph):
-        found.append(Resident("weights", "weights", weights_bytes(graph), 0, len(steps) - 1))
-    return Timeline(steps, tuple(found))
+        residents.append(Resident("weights", "weights", weights_bytes(graph), 0, len(steps) - 1))
+    return Timeline(steps, tuple(residents))

@@ -19,12 +19,12 @@ def needs(p: Precedence, deadline: float = math.inf) -> list[int]:
 
     At ``deadline`` (of ``time.monotonic``) what is known by then, which may be less.
     """
-    found = []
+    result = []
     for i in range(p.count):
         # some order lets it die here
         in_place = any(p.readers[t] & p.descendants[i] == 0 for t in p.in_place_candidates[i])
         own = sum(p.size[t] for t in p.reads[i]) + (0 if in_place else p.results[i])
-        found.append(p.resident + p.extra[i] + own)
+        result.append(p.resident + p.extra[i] + own)
     everything = (1 << p.count) - 1
     for t, who in p.readers.items():
         if time.monotonic() > deadline:
@@ -35,8 +35,8 @@ def needs(p: Precedence, deadline: float = math.inf) -> list[int]:
             before |= p.ancestors[i]
         if p.size[t]:
             for i in members(after & before & ~who):
-                found[i] += p.size[t]
-    return found
+                result[i] += p.size[t]
+    return result
 
 
 def parts(p: Precedence) -> list[int]:
@@ -44,12 +44,12 @@ def parts(p: Precedence) -> list[int]:
     before or after."""
     everything = (1 << p.count) - 1
     cuts = [i for i in range(p.count) if p.ancestors[i] | p.descendants[i] | 1 << i == everything]
-    found, done = [], 0
+    result, done = [], 0
     for i in cuts:
         upto = p.ancestors[i] | 1 << i
         if upto & ~done:
-            found.append(upto & ~done)
+            result.append(upto & ~done)
             done = upto
     if everything & ~done:
-        found.append(everything & ~done)
-    return found
+        result.append(everything & ~done)
+    return result

@@ -64,22 +64,22 @@ class Precedence:
     @cached_property
     def ancestors(self) -> tuple[int, ...]:
         """All operators that come before each one."""
-        found: list[int] = []
+        numbers: list[int] = []
         for i in range(self.count):  # a graph's operators are in an order in which they can run
             every = self.before[i]
             for j in members(self.before[i]):
-                every |= found[j]
-            found.append(every)
-        return tuple(found)
+                every |= numbers[j]
+            numbers.append(every)
+        return tuple(numbers)
 
     @cached_property
     def descendants(self) -> tuple[int, ...]:
         """All operators that come after each one."""
-        found = [0] * self.count
+        numbers = [0] * self.count
         for i in reversed(range(self.count)):
             for j in members(self.before[i]):
-                found[j] |= found[i] | 1 << i
-        return tuple(found)
+                numbers[j] |= numbers[i] | 1 << i
+        return tuple(numbers)
 
 
 def precedence(graph: Graph, accounting: Accounting) -> Precedence:

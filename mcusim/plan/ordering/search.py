@@ -61,8 +61,8 @@ def optimal_order(graph: Graph, seconds: float = 60.0, accounting: Accounting | 
     peak = bound = 0
     for part in parts(p):
         search.share(part)
-        reached, proven, found = search.part(part, bound)
-        order += found
+        reached, proven, numbers = search.part(part, bound)
+        order += numbers
         peak, bound = max(peak, reached), max(bound, proven)
     own = timeline(graph, None, counted).peak
     if own <= peak:
@@ -151,17 +151,28 @@ class Search:
     def _settled(self, state: SearchState, part: int) -> SearchState:
         """``state`` after all operators that can only help: within its peak, and freeing what they make."""
         run: list[int] = []
-        one, again = state, True
+        search_state, again = state, True
         while again and time.monotonic() < self.grace:
             again = False
-            for i in members(one.ready & self.p.savers):
-                working, live = self._bytes(one, i)
-                unread = 0 if one.done else self.p.unread  # any first operator ends these
-                if working <= one.peak and live + unread <= one.live:
+            for i in members(search_state.ready & self.p.savers):
+                working, live = self._bytes(search_state, i)
+                unread = 0 if search_state.done else self.p.unread  # any first operator ends these
+                if working <= search_state.peak and live + unread <= search_state.live:
                     run.append(i)
-                    one, again = self._after(one, i, part), True
+                    search_state, again = self._after(search_state, i, part), True
                     break
-        return SearchState(one.done, one.ready, one.live, one.peak, state.since, (*state.run, *run)) if run else state
+        return (
+            SearchState(
+                search_state.done,
+                search_state.ready,
+                search_state.live,
+                search_state.peak,
+                state.since,
+                (*state.run, *run),
+            )
+            if run
+            else state
+        )
 
     def _first(self, first: SearchState, part: int, goal: int) -> SearchState:
         """A quick order: always the operator with the least peak, then the least that is alive; past the grace as

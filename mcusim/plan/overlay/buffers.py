@@ -113,7 +113,7 @@ def copies(graph: Graph, op: Operator, g: Geometry, overlay: frozenset[str]) -> 
 
 def choose_sizes(
     need: MemoryNeeds,
-    found: Sequence[CopyPlan],
+    plans: Sequence[CopyPlan],
     pool: Pool,
     padded: Callable[[int], int],
     buffers_per_kind: int = 2,
@@ -130,15 +130,15 @@ def choose_sizes(
     """
 
     def demand(factor: int, with_filters: bool) -> OverlaySizes:
-        return replace(sizes_at(need, found, factor, with_filters), buffers_per_kind=buffers_per_kind)
+        return replace(sizes_at(need, plans, factor, with_filters), buffers_per_kind=buffers_per_kind)
 
-    sizes = smallest_that_fits(need, found, pool, padded, demand, largest_tile)
-    return _with_rest(sizes, found, pool.size - sizes.total(padded), padded)
+    sizes = smallest_that_fits(need, plans, pool, padded, demand, largest_tile)
+    return _with_rest(sizes, plans, pool.size - sizes.total(padded), padded)
 
 
 def smallest_that_fits(
     need: MemoryNeeds,
-    found: Sequence[CopyPlan],
+    plans: Sequence[CopyPlan],
     pool: Pool,
     padded: Callable[[int], int],
     demand: Callable[[int, bool], OverlaySizes],
@@ -149,7 +149,7 @@ def smallest_that_fits(
 
     Raises DoesNotFit with the smallest total of any factor, UsageError where every factor's tile is too large.
     """
-    highest = max([g.in_h for g, c in zip(need.geometries, found, strict=True) if c.row], default=2)
+    highest = max([g.in_h for g, c in zip(need.geometries, plans, strict=True) if c.row], default=2)
     totals, tiles = [], []
     for generous in (True, False):
         for factor in range(2, max(highest, 2) + 1):
@@ -166,9 +166,9 @@ def smallest_that_fits(
     raise DoesNotFit(pool.name, min(totals), pool.size, what, {"overlay": min(totals)})
 
 
-def sizes_at(need: MemoryNeeds, found: Sequence[CopyPlan], factor: int, with_filters: bool) -> OverlaySizes:
+def sizes_at(need: MemoryNeeds, plans: Sequence[CopyPlan], factor: int, with_filters: bool) -> OverlaySizes:
     """Buffer sizes that global ``factor`` asks for; the second ones have filters no larger than a tile if asked."""
-    pairs = list(zip(need.geometries, found, strict=True))
+    pairs = list(zip(need.geometries, plans, strict=True))
     tile = max((most_rows(g, factor) * c.row for g, c in pairs if c.row), default=0)
     inputs = (most_rows(g, _factor(g, c, tile)) * c.second_row for g, c in pairs if c.second_row)
     filters = (c.filter for _, c in pairs if with_filters and c.filter <= tile)
@@ -183,12 +183,12 @@ def sizes_at(need: MemoryNeeds, found: Sequence[CopyPlan], factor: int, with_fil
 
 
 def tiled_operators(
-    graph: Graph, need: MemoryNeeds, found: Sequence[CopyPlan], sizes: OverlaySizes, rows: tuple[tuple[int, int], ...]
+    graph: Graph, need: MemoryNeeds, plans: Sequence[CopyPlan], sizes: OverlaySizes, rows: tuple[tuple[int, int], ...]
 ) -> list[TiledOperator]:
     """Every operator with its tiles: the smallest factor whose largest tile fits the tile buffer, not below the one in
     ``rows`` for the model's operator."""
     made, least = [], dict(rows)
-    for op, stored, g, c in zip(graph.operators, model_operators(graph), need.geometries, found, strict=True):
+    for op, stored, g, c in zip(graph.operators, model_operators(graph), need.geometries, plans, strict=True):
         tiles = partition(g, _factor(g, c, sizes.tile, least.get(stored, 2))) if c.row else (whole(g),)
         kept = c if c.filter <= sizes.second else CopyPlan(c.row, c.second_row, 0, c.bias, c.quant)
         made.append(TiledOperator(op, g, kept, tiles))
@@ -219,8 +219,8 @@ def _factor(g: Geometry, c: CopyPlan, largest: int, least: int = 2) -> int:
     return smallest_factor(g, c.row, largest, least) or g.in_h
 
 
-def _with_rest(s: OverlaySizes, found: Sequence[CopyPlan], rest: int, padded: Callable[[int], int]) -> OverlaySizes:
+def _with_rest(s: OverlaySizes, plans: Sequence[CopyPlan], rest: int, padded: Callable[[int], int]) -> OverlaySizes:
     """``s`` with second buffers enlarged to the largest filter that each one's share of the ``rest`` makes room for."""
     room = (padded(s.second) if s.second else 0) + rest // s.buffers_per_kind
-    second = max([s.second, *(c.filter for c in found if padded(c.filter) <= room)])
+    second = max([s.second, *(c.filter for c in plans if padded(c.filter) <= room)])
     return replace(s, second=second)

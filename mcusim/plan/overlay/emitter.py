@@ -31,10 +31,10 @@ class HeldOperand:
 
 def controller(machine: Machine) -> Dma:
     """The DMA controller to use: the first with two streams, else the first; UsageError when there is none."""
-    found = sorted(machine.dma.values(), key=lambda d: d.streams < 2)
-    if not found:
+    dmas = sorted(machine.dma.values(), key=lambda d: d.streams < 2)
+    if not dmas:
         raise UsageError(f"policy 'tinyops' needs a DMA controller; machine {machine.name} has none")
-    return found[0]
+    return dmas[0]
 
 
 def line_bytes(machine: Machine) -> int:

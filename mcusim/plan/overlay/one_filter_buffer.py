@@ -19,7 +19,7 @@ __all__ = ["choose_one_filter_buffer"]
 
 def choose_one_filter_buffer(
     need: MemoryNeeds,
-    found: Sequence[CopyPlan],
+    plans: Sequence[CopyPlan],
     pool: Pool,
     padded: Callable[[int], int],
     largest_tile: int | None = None,
@@ -34,14 +34,14 @@ def choose_one_filter_buffer(
     Source: the compile-time sizes of the public TinyOps firmware, which follow this rule. Raises DoesNotFit with the
     smallest total of any factor, UsageError where every factor's tile is too large.
     """
-    filters = any(c.filter for c in found)
+    filters = any(c.filter for c in plans)
 
     def demand(factor: int, as_tiles: bool) -> OverlaySizes:
-        sizes = sizes_at(need, found, factor, with_filters=False)
+        sizes = sizes_at(need, plans, factor, with_filters=False)
         second = max(sizes.second, sizes.tile) if as_tiles else sizes.second
         return replace(sizes, second=second, scratch=max(second, sizes.scratch), one_filter_buffer=True)
 
-    sizes = smallest_that_fits(need, found, pool, padded, demand, largest_tile)
+    sizes = smallest_that_fits(need, plans, pool, padded, demand, largest_tile)
     if not filters:
         return sizes
     room = pool.size - replace(sizes, second=0).total(padded)

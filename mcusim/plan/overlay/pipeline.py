@@ -138,19 +138,19 @@ class TaskPipeline:
         """Copied operands from their buffers, the rest in place; output rows straight to the arena."""
         if tiled.operator.traits.keeps_state:  # several operands of a role, none of them copied
             return whole_operands(self.graph, tiled.operator, self.placed)
-        found = [Operand(r, copied.get(r, s), "r") for r, s in self._places(tiled).items() if r != "inputN"]
+        operands = [Operand(r, copied.get(r, s), "r") for r, s in self._places(tiled).items() if r != "inputN"]
         rest = [t for role, t in tensor_roles(self.graph, tiled.operator) if role == "inputN"]
-        found += [Operand("inputN", self.placed.tensors[t], "r") for t in rest]
+        operands += [Operand("inputN", self.placed.tensors[t], "r") for t in rest]
         scratch = self.placed.scratch.get(tiled.operator.index)
         if scratch is not None:
-            found.append(Operand("scratch", scratch, "rw"))
+            operands.append(Operand("scratch", scratch, "rw"))
         rows = tiled.tiles[number]
         for t in tiled.operator.outputs:
             whole = self.placed.tensors[t]
             row = whole.bytes // tiled.geometry.out_h if len(tiled.tiles) > 1 else 0
             part = self._at(whole, rows.out_row * row, rows.out_rows * row) if row else whole
-            found.append(Operand("output", part, "w"))
-        return tuple(found)
+            operands.append(Operand("output", part, "w"))
+        return tuple(operands)
 
     def _places(self, tiled: TiledOperator) -> dict[Role, Span]:
         """Where each operand is at home, by role."""

@@ -122,15 +122,15 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     weights, pool = options[WEIGHTS] or home, sram_pool(machine, options[SRAM_BUDGET], dma=True)
     _check_reach(machine, home, weights)
     stays = choose_on_chip(need, within(pool, options[ON_CHIP] or 0))
-    found = _copies(graph, need, options, stays.tensors)
+    plans = _copies(graph, need, options, stays.tensors)
     padded = _padding(machine)
-    chosen = _sizes(need, found, stays.rest_of(pool), padded, options)
+    chosen = _sizes(need, plans, stays.rest_of(pool), padded, options)
     others, homes = stays.others(graph, need, options), (region_pool(machine, home), region_pool(machine, weights))
     placed = place(graph, others, layout, RamPools(homes[0]), homes[1], scratch=False)
     stays.place(graph, need, layout, pool, placed)
     buffers = _allocate(chosen, layout, pool, padded)
     _place_scratch(need, chosen, buffers, placed)
-    work = tiled_operators(graph, need, found, chosen, options[ROW_TILES])
+    work = tiled_operators(graph, need, plans, chosen, options[ROW_TILES])
     emitter = Emitter(machine, dma, chosen.scratch_buffer if chosen.one_filter_buffer else None)
     emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
@@ -174,11 +174,11 @@ def _copies(graph: Graph, need: MemoryNeeds, options: PlanOptions, stay: frozens
 
 
 def _sizes(
-    need: MemoryNeeds, found: list[CopyPlan], pool: Pool, padded: Callable[[int], int], options: PlanOptions
+    need: MemoryNeeds, plans: list[CopyPlan], pool: Pool, padded: Callable[[int], int], options: PlanOptions
 ) -> OverlaySizes:
     if options[VARIANT] == "2023":
-        return choose_one_filter_buffer(need, found, pool, padded, options[TILE_BUFFER])
-    return choose_sizes(need, found, pool, padded, BUFFERS[options[BUFFERING]], options[TILE_BUFFER])
+        return choose_one_filter_buffer(need, plans, pool, padded, options[TILE_BUFFER])
+    return choose_sizes(need, plans, pool, padded, BUFFERS[options[BUFFERING]], options[TILE_BUFFER])
 
 
 def _scratch_bytes(need: MemoryNeeds, chosen: OverlaySizes, padded: Callable[[int], int]) -> int:
@@ -224,8 +224,8 @@ def _described(buffers: dict[str, Span], last: int) -> list[Buffer]:
 def _chosen(options: PlanOptions, weights: str, chosen: OverlaySizes) -> dict[str, object]:
     # a program that names no buffering has two buffers of each kind; one that names no variant has the paper's
     return {
-        **{one.name: options[one] for one in (BUFFERING, VARIANT) if options[one] != one.default},
-        **{one.name: one.cell(options[one]) for one in _BY_OPERATOR if options[one] != one.default},
+        **{option.name: options[option] for option in (BUFFERING, VARIANT) if options[option] != option.default},
+        **{option.name: option.cell(options[option]) for option in _BY_OPERATOR if options[option] != option.default},
         "weights": weights,
         "sram_budget": options[SRAM_BUDGET],
         "overlay": [name for name in OVERLAYS if name in options[OVERLAY]],

@@ -78,8 +78,8 @@ def _unsigned(graph: Graph) -> tuple[str, ...]:
     """The warnings that a network of uint8 or int16 carries: kernel sets of int8 do not run it."""
     types = [{graph.tensors[i].dtype for i in operator.outputs} for operator in graph.operators]
     return tuple(
-        f"{found} operators are {dtype}: costed as int8 kernels, where a board without {dtype} ones runs an"
+        f"{number} operators are {dtype}: costed as int8 kernels, where a board without {dtype} ones runs an"
         " interpreter's reference kernels, several times slower"
         for dtype in ("uint8", "int16")
-        if (found := sum(dtype in one for one in types))
+        if (number := sum(dtype in type_ for type_ in types))
     )

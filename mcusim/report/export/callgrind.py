@@ -96,11 +96,11 @@ def _costs(result: EmulationResult) -> dict[int, Costs]:
 
 def _calls(result: EmulationResult) -> dict[int, dict[int, tuple[int, float, int]]]:
     """Calls, their inclusive cycles and instructions by site, then callee: a site may be in several basic blocks."""
-    found: dict[int, dict[int, tuple[int, float, int]]] = defaultdict(dict)
+    calls: dict[int, dict[int, tuple[int, float, int]]] = defaultdict(dict)
     for edge in sorted(result.profile.calls, key=lambda edge: (edge.site, edge.callee)):
-        count, cycles, issued = found[edge.site].get(edge.callee, (0, 0.0, 0))
-        found[edge.site][edge.callee] = count + edge.calls, cycles + edge.cycles, issued + edge.issued
-    return found
+        count, cycles, issued = calls[edge.site].get(edge.callee, (0, 0.0, 0))
+        calls[edge.site][edge.callee] = count + edge.calls, cycles + edge.cycles, issued + edge.issued
+    return calls
 
 
 def _line(result: EmulationResult, address: int) -> tuple[str, int]:

@@ -60,14 +60,14 @@ def _section(model: str, members: Sequence[Result]) -> list[_Part]:
     if not runs:
         return parts
     colours = {label: RUN_COLOURS[i % len(RUN_COLOURS)] for i, label in enumerate(runs)}
-    found = pairs(members)
-    items = "".join(f"<li>{plain(_said(pair))}</li>" for pair in found)
+    entries = pairs(members)
+    items = "".join(f"<li>{plain(_said(pair))}</li>" for pair in entries)
     parts.append(f'<ul class="differences">{items}</ul>' if items else "")
     parts += [lanes_compared(runs), totals_figure(runs, {label: named[label].machine for label in runs})]
-    figures = [differences_figure({f"{pair.place}{pair.label}, not {pair.base}": pair.parts for pair in found})]
+    figures = [differences_figure({f"{pair.place}{pair.label}, not {pair.base}": pair.parts for pair in entries})]
     parts += [figure for figure in (*figures, operators_figure(runs, colours)) if figure]
     parts.append(_numbers({label: named[label] for label in runs}))
-    return parts + [_exact(pair) for pair in found]
+    return parts + [_exact(pair) for pair in entries]
 
 
 def _said(pair: Pair) -> str:
@@ -91,15 +91,15 @@ def _numbers(named: Mapping[str, Result]) -> str:
         if name != "supply_current_ma" and any(result.interval for result in named.values()):
             head.append(f"{percentage(LEVEL)} interval")
             columns.append(
-                [ends(getattr(one.interval, name), scale) if one.interval else "-" for one in named.values()]
+                [ends(getattr(result.interval, name), scale) if result.interval else "-" for result in named.values()]
             )
         if any(value is not None for value in measured):
             head += ["measured", "error"]
             columns += [[scale.shown(value) for value in measured]]
             columns.append([percent(result.error_percent(name)) for result in named.values()])
-    for title, found in _periods(named.values()):
+    for title, texts in _periods(named.values()):
         head.append(title)
-        columns.append(found)
+        columns.append(texts)
     head += ["SRAM KiB", "cycles"]
     columns.append([kib(sram_bytes(result)) for result in named.values()])
     columns.append([f"{result.run.cycles:,}" if result.run else "-" for result in named.values()])
@@ -109,19 +109,19 @@ def _numbers(named: Mapping[str, Result]) -> str:
 def _periods(results: Collection[Result]) -> Iterator[tuple[str, list[str]]]:
     """Columns of runs that were asked for with a period."""
     asked = [result.duty for result in results]
-    first = next((one for one in asked if one is not None), None)
+    first = next((duty for duty in asked if duty is not None), None)
     if first is None:
         return
-    late = [one is not None and not one.met for one in asked]
-    energies = [quantity(None if one is None else one.energy_mj, "mJ") for one in asked]
+    late = [duty is not None and not duty.met for duty in asked]
+    energies = [quantity(None if duty is None else duty.energy_mj, "mJ") for duty in asked]
     yield (
         f"each {quantity(first.period_ms, 'ms')}",
         ["period not met" if missed else text for text, missed in zip(energies, late, strict=True)],
     )
-    expected = [None if one is None else one.interval_mj for one in asked]
-    yield "expected", ["-" if found is None else range_text(found, "mJ") for found in expected]
-    yield "mean power", [quantity(None if one is None else one.mean_power_mw, "mW") for one in asked]
-    lives = [None if one is None else one.battery for one in asked]
+    expected = [None if duty is None else duty.interval_mj for duty in asked]
+    yield "expected", ["-" if result is None else range_text(result, "mJ") for result in expected]
+    yield "mean power", [quantity(None if duty is None else duty.mean_power_mw, "mW") for duty in asked]
+    lives = [None if duty is None else duty.battery for duty in asked]
     if cell := next((life.battery for life in lives if life is not None), None):
         yield plain(cell.name), ["-" if life is None else hours_text(life.hours) for life in lives]
 
@@ -165,14 +165,14 @@ def _reading() -> str:
 
 def _believed(results: Sequence[Result]) -> list[str]:
     """What each machine, policy and kernels' results depend on, once."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for result in results:
         text = rests_on(result) if result.run is not None else ""
         if text:
             name = f"{result.label} on {result.machine.name}, kernels {result.kernels}, fidelity {result.fidelity}"
-            found.setdefault(text, name)
+            texts.setdefault(text, name)
     return [
-        f"<details><summary>How far off {plain(name)} may be</summary>{text}</details>" for text, name in found.items()
+        f"<details><summary>How far off {plain(name)} may be</summary>{text}</details>" for text, name in texts.items()
     ]
 
 

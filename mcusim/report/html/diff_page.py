@@ -17,66 +17,66 @@ _Part = str | PlotFigure | Sequence[PlotFigure]
 _NAMES = "first", "second"
 
 
-def diff_page(found: RunDifference) -> str:
+def diff_page(difference: RunDifference) -> str:
     """What differs in settings and figures, why, and every operator of both runs.
 
     Equal differences give equal text; nothing is loaded. Not modelled: lanes over time and memory, which the saved JSON
     of a run does not have (``mcusim compare --html`` draws them).
     """
-    name = shortened(found.second.settings.get("model", "") or "a model without a name", 80)
-    parts: list[_Part] = [f'<p class="summary">{plain(_names(found))}</p>', *_settings(found)]
-    if found.negative is not None:
-        return page(f"{name}: two runs", [*parts, f"<p>{plain(found.negative)}</p>"])
-    parts += [bullets([plain(text) for text in [*said(found), *_limits(found)]]), _figures(found)]
-    differing = differences_figure({"the second run": found.parts}) if found.parts else None
-    parts += [part for part in (differing, _bars(found)) if part is not None]
-    parts += [_operators(found), _reading()]
+    name = shortened(difference.second.settings.get("model", "") or "a model without a name", 80)
+    parts: list[_Part] = [f'<p class="summary">{plain(_names(difference))}</p>', *_settings(difference)]
+    if difference.negative is not None:
+        return page(f"{name}: two runs", [*parts, f"<p>{plain(difference.negative)}</p>"])
+    parts += [bullets([plain(text) for text in [*said(difference), *_limits(difference)]]), _figures(difference)]
+    differing = differences_figure({"the second run": difference.parts}) if difference.parts else None
+    parts += [part for part in (differing, _bars(difference)) if part is not None]
+    parts += [_operators(difference), _reading()]
     return page(f"{name}: two runs operator by operator", parts)
 
 
-def _names(found: RunDifference) -> str:
-    a, b = (shortened(run.name, 80) for run in (found.first, found.second))
+def _names(difference: RunDifference) -> str:
+    a, b = (shortened(run.name, 80) for run in (difference.first, difference.second))
     return f"first: {a}; second: {b}"
 
 
-def _limits(found: RunDifference) -> list[str]:
-    return [f"Limit exceeded: {text}" for text in found.exceeded]
+def _limits(difference: RunDifference) -> list[str]:
+    return [f"Limit exceeded: {text}" for text in difference.exceeded]
 
 
-def _settings(found: RunDifference) -> list[str]:
-    if not found.settings:
+def _settings(difference: RunDifference) -> list[str]:
+    if not difference.settings:
         return ["<p>Model, machine, kernels and options are the same.</p>"]
     rows = [
         [plain(key.replace("_", " ")), *(plain(shortened(value, 60)) for value in values)]
-        for key, values in found.settings.items()
+        for key, values in difference.settings.items()
     ]
     return ["<h2>What differs</h2>", table(["", *_NAMES], rows, left=3)]
 
 
-def _figures(found: RunDifference) -> str:
+def _figures(difference: RunDifference) -> str:
     rows = [
         [pair.name, value(pair, pair.first), value(pair, pair.second), change(pair), percent(pair.percent)]
-        for pair in found.figures
+        for pair in difference.figures
     ]
     return table(["", *_NAMES, "change", "%"], rows)
 
 
-def _bars(found: RunDifference) -> PlotFigure | None:
+def _bars(difference: RunDifference) -> PlotFigure | None:
     """Milliseconds of each operator, one bar a run."""
-    if not found.operators:
+    if not difference.operators:
         return None
-    labels = [f"{label(pair)} {plain(shortened(pair.any.type, 24))}" for pair in found.operators]
+    labels = [f"{label(pair)} {plain(shortened(pair.any.type, 24))}" for pair in difference.operators]
     values = {
-        "first": [pair.ms.first for pair in found.operators],
-        "second": [pair.ms.second for pair in found.operators],
+        "first": [pair.ms.first for pair in difference.operators],
+        "second": [pair.ms.second for pair in difference.operators],
     }
     return operator_bars(labels, values, dict(zip(_NAMES, RUN_COLOURS, strict=False)))
 
 
-def _operators(found: RunDifference) -> str:
+def _operators(difference: RunDifference) -> str:
     head = ["operator", "type", "most of it", "first ms", "second ms", "change ms", "%", "first mJ", "second mJ"]
     rows = []
-    for pair in found.operators:
+    for pair in difference.operators:
         ms, energy, parts = pair.ms, pair.energy, pair.parts
         why = plain(pair.mostly)
         if len(parts) > 1 and None not in (pair.first, pair.second):

@@ -29,9 +29,9 @@ def film_page(film: Film) -> str:
     if film.lost is not None:
         text += " There was no room for more."
     title = f"{shortened(film.model or 'a model without a name', 80)}, filmed"
-    found = page(title, [f'<p class="dim">{plain(text)}</p>', film_section(film)], FILM_SCRIPTS, FILM_STYLES)
-    if len(found) > MOST_BYTES:
-        share = 0.9 * MOST_BYTES / len(found)
+    result = page(title, [f'<p class="dim">{plain(text)}</p>', film_section(film)], FILM_SCRIPTS, FILM_STYLES)
+    if len(result) > MOST_BYTES:
+        share = 0.9 * MOST_BYTES / len(result)
         fits = window_text(film.since, film.since + int(share * (film.until - film.since)), film.clock)
-        raise UsageError(f"film window: the file would have {len(found) / 1e6:.1f} MB, at most 5; {fits} fits")
-    return found
+        raise UsageError(f"film window: the file would have {len(result) / 1e6:.1f} MB, at most 5; {fits} fits")
+    return result

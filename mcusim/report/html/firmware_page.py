@@ -43,8 +43,8 @@ def _summary(result: EmulationResult) -> str:
 
 def _cycle_bar(result: EmulationResult) -> str:
     """Where the cycles went as one bar; it needs no script."""
-    found = list(causes(result.profile).items())
-    shown = [*found[:_SEGMENTS], ("other", sum(cycles for _, cycles in found[_SEGMENTS:]))]
+    pairs = list(causes(result.profile).items())
+    shown = [*pairs[:_SEGMENTS], ("other", sum(cycles for _, cycles in pairs[_SEGMENTS:]))]
     total = sum(cycles for _, cycles in shown) or 1
     used = [(name, cycles / total, PART_COLOURS[n]) for n, (name, cycles) in enumerate(shown) if cycles > 0]
     bars = "".join(
@@ -60,11 +60,13 @@ def _cycle_bar(result: EmulationResult) -> str:
 def _exceptions(result: EmulationResult) -> str:
     head = ["exception", "entries", "cycles", "latency, min", "median", "max", "jitter"]
     rows = []
-    for one in result.profile.exceptions:
-        found = result.image.function_at(one.handler)
-        name = plain(one.name) + (f' <span class="dim">{plain(shortened(found[0], 32))}</span>' if found else "")
-        numbers = [f"{cycles:,.1f}".removesuffix(".0") for cycles in (*one.latency.values(), one.jitter)]
-        rows.append([name, f"{one.count:,}", f"{int(one.cycles):,}", *numbers])
+    for exception in result.profile.exceptions:
+        function = result.image.function_at(exception.handler)
+        name = plain(exception.name) + (
+            f' <span class="dim">{plain(shortened(function[0], 32))}</span>' if function else ""
+        )
+        numbers = [f"{cycles:,.1f}".removesuffix(".0") for cycles in (*exception.latency.values(), exception.jitter)]
+        rows.append([name, f"{exception.count:,}", f"{int(exception.cycles):,}", *numbers])
     depth = max(result.profile.depths, default=0)
     note = f'<p class="dim">Handlers active at once: {depth} at most.</p>' if depth else ""
     return f"<div>{table(head, rows)}{note}</div>" if rows else ""
@@ -80,9 +82,16 @@ def _stacks(result: EmulationResult) -> str:
     rows = [
         ["main (MSP)", f"{stack.top:#010x}", f"{stack.used:,} B", _room(stack.used, stack.top, stack.limit or None)]
     ]
-    for one in result.task_stacks:
-        name = plain(shortened(one.name or "?", 32))
-        rows.append([f"task (PSP) {name}", f"{one.top:#010x}", f"{one.used:,} B", _room(one.used, one.top, one.limit)])
+    for task_stack in result.task_stacks:
+        name = plain(shortened(task_stack.name or "?", 32))
+        rows.append(
+            [
+                f"task (PSP) {name}",
+                f"{task_stack.top:#010x}",
+                f"{task_stack.used:,} B",
+                _room(task_stack.used, task_stack.top, task_stack.limit),
+            ]
+        )
     return table(["stack", "from", "most used", "of its room"], rows)
 
 
@@ -92,13 +101,13 @@ def _room(used: int, top: int, limit: int | None) -> str:
 
 def _functions(result: EmulationResult) -> str:
     total = result.profile.cycles or 1
-    found = functions(result.profile, result.image)
+    costs = functions(result.profile, result.image)
     rows = []
-    for one in found[:_LISTED]:
-        shares = [f"{part / total:.1%}" for part in (one.cycles, one.inclusive)]
-        calls = f"{one.calls:,}" if one.calls else "-"
-        rows.append([plain(shortened(one.name, 40)), f"{int(one.cycles):,}", *shares, calls])
-    return table([f"function, {len(rows)} of {len(found)}", "cycles", "own", "with calls", "calls"], rows)
+    for cost in costs[:_LISTED]:
+        shares = [f"{part / total:.1%}" for part in (cost.cycles, cost.inclusive)]
+        calls = f"{cost.calls:,}" if cost.calls else "-"
+        rows.append([plain(shortened(cost.name, 40)), f"{int(cost.cycles):,}", *shares, calls])
+    return table([f"function, {len(rows)} of {len(costs)}", "cycles", "own", "with calls", "calls"], rows)
 
 
 def _reading() -> str:
@@ -114,7 +123,7 @@ def _reading() -> str:
 
 
 def _rests_on(result: EmulationResult) -> str:
-    findings = [f"Finding: {plain(shortened(str(one), 400))}" for one in result.findings]
+    findings = [f"Finding: {plain(shortened(str(finding), 400))}" for finding in result.findings]
     warnings = [f"Warning: {plain(shortened(text, 400))}" for text in result.image.warnings]
     html = bullets([*findings, *warnings]) if findings or warnings else ""
     if not result.assumptions:

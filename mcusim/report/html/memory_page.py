@@ -115,8 +115,13 @@ def _allocators(plan: MemoryPlan, sides: list[tuple[str, Planned]]) -> str:
 def _price(plan: MemoryPlan) -> str:
     """What all moves of one run cost."""
     rows = [
-        [f"by {one.copy}", f"{one.cycles:,}", quantity(1e3 * one.seconds, "ms"), quantity(one.energy_mj, "mJ")]
-        for one in plan.defragmentation
+        [
+            f"by {defragmentation.copy}",
+            f"{defragmentation.cycles:,}",
+            quantity(1e3 * defragmentation.seconds, "ms"),
+            quantity(defragmentation.energy_mj, "mJ"),
+        ]
+        for defragmentation in plan.defragmentation
     ]
     return table(["moving tensors together", "cycles", "time", "energy"], rows) if rows else ""
 
@@ -124,10 +129,10 @@ def _price(plan: MemoryPlan) -> str:
 def _costs(plan: MemoryPlan) -> dict[BufferMove, str]:
     """What each move costs."""
     texts: dict[BufferMove, str] = {}
-    for one in plan.defragmentation:
-        for move, cycles in zip(one.moves, one.cycles_by_move, strict=True):
+    for defragmentation in plan.defragmentation:
+        for move, cycles in zip(defragmentation.moves, defragmentation.cycles_by_move, strict=True):
             texts[move] = f"{texts[move]}, " if move in texts else ""
-            texts[move] += f"{cycles:,} cycles by {one.copy}"
+            texts[move] += f"{cycles:,} cycles by {defragmentation.copy}"
     return texts
 
 

@@ -18,7 +18,7 @@ def moved_table(machine: Machine, named: bool = False) -> str:
         return ""
     where = f" of {plain(machine.name)}" if named else ""
     fields = ("key", "before", "after", "rule", "basis", "source")
-    rows = [[plain(getattr(one, name)) for name in fields] for one in machine.moved]
+    rows = [[plain(getattr(move, name)) for name in fields] for move in machine.moved]
     head = f"{len(rows)} keys{where} moved with the clock"
     return f"<details><summary>{head}</summary>{table(_HEAD, rows, left=len(_HEAD))}</details>"
 

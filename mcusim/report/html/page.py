@@ -66,7 +66,7 @@ def page(
             *_head(title, more_styles),
             *body,
             "</main>",
-            *(f"<script>{one}</script>" for one in scripts),
+            *(f"<script>{script}</script>" for script in scripts),
             "</body></html>",
             "",
         ]

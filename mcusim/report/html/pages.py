@@ -54,8 +54,8 @@ class RunPage:
 def run_pages() -> Mapping[str, RunPage]:
     """All pages of runs by name, in alphabetical order."""
     modules = (module.name for module in iter_modules(html.__path__) if module.name.endswith("_page"))
-    found = (getattr(import_module(f"{html.__name__}.{name}"), "PAGE", None) for name in modules)
-    return {page.name: page for page in sorted((page for page in found if page), key=lambda page: page.name)}
+    result = (getattr(import_module(f"{html.__name__}.{name}"), "PAGE", None) for name in modules)
+    return {page.name: page for page in sorted((page for page in result if page), key=lambda page: page.name)}
 
 
 def check_page(name: str | None, results: int) -> None:
@@ -81,11 +81,11 @@ def result_page(result: Result) -> str:
     return page_html(None, [result])
 
 
-def both_page(found: _TwoRuns) -> str:
+def both_page(runs: _TwoRuns) -> str:
     """The page of one experiment under both fidelities."""
-    return page_html("compare", [found.replay, found.emulate])
+    return page_html("compare", [runs.replay, runs.emulate])
 
 
-def rows_page(found: _ResultRows) -> str:
+def rows_page(rows: _ResultRows) -> str:
     """The page of a comparison."""
-    return page_html("compare", found.rows)
+    return page_html("compare", rows.rows)

@@ -136,15 +136,15 @@ def _memory(result: Result, run: Run) -> str:
 
 def _waits(run: Run) -> str:
     """What the core waited for, by memory and operand."""
-    found: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     for wait in run.waits:
         where = f"DMA from {wait.region}" if wait.cause == "dma_wait" and wait.region else wait.region or wait.cause
         key = (where, WORDS.get(wait.role, wait.role))
-        found[key] = found.get(key, 0) + wait.cycles
-    order = sorted(found, key=lambda key: (-found[key], key))[:_LISTED]
+        counts[key] = counts.get(key, 0) + wait.cycles
+    order = sorted(counts, key=lambda key: (-counts[key], key))[:_LISTED]
     total = run.cycles or 1
     rows = [
-        [plain(where), plain(role), _time(run, found[where, role]), f"{found[where, role] / total:.1%}"]
+        [plain(where), plain(role), _time(run, counts[where, role]), f"{counts[where, role] / total:.1%}"]
         for where, role in order
     ]
     return table(["the core waits for", "operand", "time", "of all"], rows, left=2) if rows else ""

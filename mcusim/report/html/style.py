@@ -100,22 +100,22 @@ def tooltip(*lines: str) -> str:
 
 def legend(title: str, named: Mapping[str, str]) -> str:
     """A legend as HTML: names, which are any text, and their colours."""
-    found = "".join(
+    text = "".join(
         f'<span class="colour"><i style="background:{colour}"></i>{plain(name)}</span>'
         for name, colour in named.items()
     )
     named_so = f'<span class="dim">{title}</span> ' if title else ""
-    return f'<span class="colour-legend">{named_so}{found}</span>'
+    return f'<span class="colour-legend">{named_so}{text}</span>'
 
 
 def region_colours(machine: Machine, more: Iterable[str] = ()) -> dict[str, str]:
     """One colour for each region of ``machine``, and grey for names of ``more`` that it does not have."""
-    found, used = dict.fromkeys(more, MERGED), dict.fromkeys(_REGIONS, 0)
+    result, used = dict.fromkeys(more, MERGED), dict.fromkeys(_REGIONS, 0)
     for name, region in machine.memory.items():
         colours = _REGIONS[region.kind]
-        found[name] = colours[used[region.kind] % len(colours)]
+        result[name] = colours[used[region.kind] % len(colours)]
         used[region.kind] += 1
-    return found
+    return result
 
 
 def transfer_label(label: str) -> str:

@@ -65,15 +65,15 @@ def _lead(sweep: Sweep) -> str:
     question = f'<p class="summary">{plain(sweep.study.question)}</p>' if sweep.study.question else ""
     count, ran = len(sweep.points), len(sweep.ran)
     states = [("does-not-fit", "did not fit"), ("fault", "faulted"), ("error", "could not be planned")]
-    found = [(sum(point["status"] == state for point in sweep.points), words) for state, words in states]
-    rest = "".join(f", {number:,} {words}" for number, words in found if number)
+    pairs = [(sum(point["status"] == state for point in sweep.points), words) for state, words in states]
+    rest = "".join(f", {number:,} {words}" for number, words in pairs if number)
     varied = ", ".join(f"{plain(name)} ({len(sweep.values(name))})" for name in sweep.varying) or "nothing"
     return f"{question}<p>{count:,} points: {ran:,} ran{rest}. Varied, with so many values: {varied}.</p>"
 
 
 def _conclusions(conclusions: Sequence[str]) -> str:
     return (
-        f"<h2>What it shows</h2><ul>{''.join(f'<li>{plain(one)}</li>' for one in conclusions)}</ul>"
+        f"<h2>What it shows</h2><ul>{''.join(f'<li>{plain(conclusion)}</li>' for conclusion in conclusions)}</ul>"
         if conclusions
         else ""
     )

@@ -47,30 +47,30 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
 
 def _events(result: EmulationResult) -> dict[str, Any]:
     return {
-        "exceptions": [_exception(result, one) for one in result.profile.exceptions],
+        "exceptions": [_exception(result, exception) for exception in result.profile.exceptions],
         "nesting": [{"depth": depth, "count": count} for depth, count in result.profile.depths.items()],
-        "task_stacks": [asdict(one) | {"used": one.used} for one in result.task_stacks],
+        "task_stacks": [asdict(task_stack) | {"used": task_stack.used} for task_stack in result.task_stacks],
         "resets": len(result.resets),
-        "reset_log": [asdict(one) | {"function": place(result.image, one.pc)} for one in result.resets],
-        "faults": [_taken(result, one) for one in result.faults],
+        "reset_log": [asdict(reset) | {"function": place(result.image, reset.pc)} for reset in result.resets],
+        "faults": [_taken(result, fault) for fault in result.faults],
         "dma": [asdict(use) for use in result.dma],
-        "findings": [_finding(result, one) for one in result.findings],
+        "findings": [_finding(result, finding) for finding in result.findings],
         "set_up": set_up_json(result),
     }
 
 
-def _finding(result: EmulationResult, one: PeripheralFinding) -> dict[str, Any]:
-    line = result.image.line_at(one.pc) if one.pc is not None else None
+def _finding(result: EmulationResult, finding: PeripheralFinding) -> dict[str, Any]:
+    line = result.image.line_at(finding.pc) if finding.pc is not None else None
     return {
-        "rule": one.rule,
-        "text": one.text,
-        "fix": one.fix,
-        "pc": one.pc,
-        "function": None if one.pc is None else place(result.image, one.pc),
+        "rule": finding.rule,
+        "text": finding.text,
+        "fix": finding.fix,
+        "pc": finding.pc,
+        "function": None if finding.pc is None else place(result.image, finding.pc),
         "file": line[0] if line else None,
         "line": line[1] if line else None,
-        "address": one.address,
-        "count": one.count,
+        "address": finding.address,
+        "count": finding.count,
     }
 
 
@@ -84,16 +84,16 @@ def _start(result: EmulationResult) -> dict[str, Any]:
     }
 
 
-def _exception(result: EmulationResult, one: ExceptionCount) -> dict[str, Any]:
+def _exception(result: EmulationResult, exception_count: ExceptionCount) -> dict[str, Any]:
     return {
-        "number": one.number,
-        "name": one.name,
-        "count": one.count,
-        "cycles": one.cycles,
-        "latency": one.latency,
-        "jitter": one.jitter,
-        "histogram": [dict(zip(("from", "to", "count"), row, strict=True)) for row in one.histogram()],
-        "handler": place(result.image, one.handler),
+        "number": exception_count.number,
+        "name": exception_count.name,
+        "count": exception_count.count,
+        "cycles": exception_count.cycles,
+        "latency": exception_count.latency,
+        "jitter": exception_count.jitter,
+        "histogram": [dict(zip(("from", "to", "count"), row, strict=True)) for row in exception_count.histogram()],
+        "handler": place(result.image, exception_count.handler),
     }
 
 
@@ -126,14 +126,14 @@ def _stop(result: EmulationResult) -> dict[str, Any]:
     }
 
 
-def _taken(result: EmulationResult, one: TakenFault) -> dict[str, Any]:
+def _taken(result: EmulationResult, fault: TakenFault) -> dict[str, Any]:
     return {
-        **_fault(result, one.fault),
-        "exception": one.exception,
-        "handler": place(result.image, one.handler),
-        "count": one.count,
-        "cfsr": one.cfsr,
-        "hfsr": one.hfsr,
+        **_fault(result, fault.fault),
+        "exception": fault.exception,
+        "handler": place(result.image, fault.handler),
+        "count": fault.count,
+        "cfsr": fault.cfsr,
+        "hfsr": fault.hfsr,
     }
 
 

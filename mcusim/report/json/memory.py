@@ -27,25 +27,25 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     moves that are made there ``defragmentation[]{copy memory moves bytes cycles by_cause ms energy_mj cycles_by_move}``
     and ``assumptions``; then ``notes`` and ``warnings``.
     """
-    found = plan.after.timeline
+    timeline = plan.after.timeline
     return {
         "model": plan.graph.name,
         "sha256": plan.graph.sha256,
         "runtime": plan.runtime,
-        "order": list(found.order),
+        "order": list(timeline.order),
         "in_place": plan.after.accounting.in_place,
         "weights": plan.after.accounting.weights,
         "allocator": plan.allocator,
         "align": plan.placed.align,
         **_peaks(plan),
-        "bottleneck": found.bottleneck,
+        "bottleneck": timeline.bottleneck,
         **_bytes(plan),
         **_array(plan),
         "steps": _steps(plan),
         "residents": _residents(plan),
         "allocators": [_allocator(placed) for placed in plan.after.placed.values()],
         **_machine(plan),
-        "defragmentation": [_defragmentation(one) for one in plan.defragmentation],
+        "defragmentation": [_defragmentation(defragmentation) for defragmentation in plan.defragmentation],
         "assumptions": list(plan.assumptions),
         "notes": list(plan.graph.notes),
         "warnings": list(plan.graph.warnings),
@@ -74,10 +74,10 @@ def _bytes(plan: MemoryPlan) -> dict[str, Any]:
 
 
 def _array(plan: MemoryPlan) -> dict[str, Any]:
-    found, order = plan.array, plan.after.timeline.order
-    held = [] if found is None else [(i, n) for i, n in zip(order, found.columns, strict=True) if n]
+    array, order = plan.array, plan.after.timeline.order
+    held = [] if array is None else [(i, n) for i, n in zip(order, array.columns, strict=True) if n]
     return {
-        "planned": None if found is None else found.to_json(),
+        "planned": None if array is None else array.to_json(),
         "im2col": plan.im2col,
         "columns": [{"operator": i, "columns": n} for i, n in held],
         "patches": None if plan.patches is None else plan.patches.to_json(),
@@ -95,9 +95,9 @@ def _machine(plan: MemoryPlan) -> dict[str, Any]:
 
 
 def _steps(plan: MemoryPlan) -> list[dict[str, Any]]:
-    found = plan.after.timeline
-    tops = plan.addresses.tops(found.blocks, len(found.order))
-    rows = zip(found.order, found.usage, tops, strict=True)
+    timeline = plan.after.timeline
+    tops = plan.addresses.tops(timeline.blocks, len(timeline.order))
+    rows = zip(timeline.order, timeline.usage, tops, strict=True)
     return [{"operator": i, "type": plan.graph.operators[i].type, "bytes": used, "top": top} for i, used, top in rows]
 
 
@@ -105,16 +105,16 @@ def _residents(plan: MemoryPlan) -> list[dict[str, Any]]:
     rows = zip(plan.after.timeline.residents, plan.addresses.places, strict=True)
     return [
         {
-            "name": one.name,
-            "kind": one.kind,
-            "tensors": list(one.tensors),
-            "operator": one.operator,
-            "bytes": one.bytes,
-            "first": one.first,
-            "last": one.last,
+            "name": resident.name,
+            "kind": resident.kind,
+            "tensors": list(resident.tensors),
+            "operator": resident.operator,
+            "bytes": resident.bytes,
+            "first": resident.first,
+            "last": resident.last,
             "places": [{"step": step, "offset": offset} for step, offset in places],
         }
-        for one, places in rows
+        for resident, places in rows
     ]
 
 
@@ -130,17 +130,17 @@ def _allocator(placed: Placed) -> dict[str, Any]:
     }
 
 
-def _defragmentation(one: Defragmentation) -> dict[str, Any]:
+def _defragmentation(defragmentation: Defragmentation) -> dict[str, Any]:
     return {
-        "copy": one.copy,
-        "memory": one.memory,
-        "moves": len(one.moves),
-        "bytes": one.bytes,
-        "cycles": one.cycles,
-        "by_cause": dict(one.by_cause),
-        "ms": 1e3 * one.seconds,
-        "energy_mj": one.energy_mj,
-        "cycles_by_move": list(one.cycles_by_move),
+        "copy": defragmentation.copy,
+        "memory": defragmentation.memory,
+        "moves": len(defragmentation.moves),
+        "bytes": defragmentation.bytes,
+        "cycles": defragmentation.cycles,
+        "by_cause": dict(defragmentation.by_cause),
+        "ms": 1e3 * defragmentation.seconds,
+        "energy_mj": defragmentation.energy_mj,
+        "cycles_by_move": list(defragmentation.cycles_by_move),
     }
 
 

@@ -43,12 +43,17 @@ def differences(replay: Result, emulate: Result) -> list[OperatorDifference]:
     return [OperatorDifference(a.index, a.type, a.cycles, b.cycles) for a, b in pairs]
 
 
-def summary(found: Sequence[OperatorDifference]) -> dict[str, float] | None:
+def summary(differences: Sequence[OperatorDifference]) -> dict[str, float] | None:
     """Of the operators' absolute differences the median and the largest, and the signed one of the whole run."""
-    if not found:
+    if not differences:
         return None
-    sizes = [abs(one.percent) for one in found]
-    whole = OperatorDifference(0, "", sum(one.replay for one in found), sum(one.emulate for one in found))
+    sizes = [abs(difference.percent) for difference in differences]
+    whole = OperatorDifference(
+        0,
+        "",
+        sum(difference.replay for difference in differences),
+        sum(difference.emulate for difference in differences),
+    )
     return {"median": median(sizes), "worst": max(sizes), "run": whole.percent}
 
 
@@ -63,10 +68,10 @@ def both_table(replay: Result, emulate: Result, slowest: int = 10) -> str:
         return "\n".join([*lines, *wrapped(str(negative))])
     lines += _figures(replay, emulate)
     lines += ["", "Cycles by cause", *_causes(replay, emulate)]
-    found = differences(replay, emulate)
-    shown = sorted(found, key=lambda one: (-one.emulate, one.index))[:slowest]
-    lines += ["", f"Slowest operators ({len(shown)} of {len(found)})", *_operators(shown)]
-    total = summary(found) or {}
+    operator_differences = differences(replay, emulate)
+    shown = sorted(operator_differences, key=lambda difference: (-difference.emulate, difference.index))[:slowest]
+    lines += ["", f"Slowest operators ({len(shown)} of {len(operator_differences)})", *_operators(shown)]
+    total = summary(operator_differences) or {}
     lines += ["", f"Operators differ by {total['median']:.1f} % in the median, {total['worst']:.1f} % at most."]
     lines += ["", "Output", *(f"  {output_text(output)}" for output in emulate.outputs), ""]
     for result in (replay, emulate):
@@ -104,9 +109,9 @@ def _causes(replay: Result, emulate: Result) -> list[str]:
     return columns([*rows, ["total", f"{a:,}", f"{b:,}", _change(a, b)]])
 
 
-def _operators(found: Sequence[OperatorDifference]) -> list[str]:
+def _operators(differences: Sequence[OperatorDifference]) -> list[str]:
     rows = [["operator", "type", "replay", "emulate", "difference"]]
-    rows += [[str(o.index), o.type, f"{o.replay:,}", f"{o.emulate:,}", percent(o.percent)] for o in found]
+    rows += [[str(o.index), o.type, f"{o.replay:,}", f"{o.emulate:,}", percent(o.percent)] for o in differences]
     return columns(rows, left=2)
 
 

@@ -16,12 +16,12 @@ def change_texts(machine: Machine, moves: bool = True) -> list[str]:
     """A text each, for what there is: the keys that the user set; with ``moves`` what followed a changed clock with the
     rule and its basis; what did not, for want of a rule; and which clocks are beyond what the part is specified for."""
     keys = ", ".join(f"{key} = {value}" for key, value in machine.changes.items())
-    found = [f"changed: {keys}"] if keys else []
-    found += [f"moved with the clock: {', '.join(_moves(machine))}"] if moves and machine.moved else []
+    result = [f"changed: {keys}"] if keys else []
+    result += [f"moved with the clock: {', '.join(_moves(machine))}"] if moves and machine.moved else []
     stayed = ", ".join(machine.stayed)
-    found += [f"stays at every clock, as the file has no rule for it: {stayed}"] if stayed else []
-    found += [f"beyond the part: {text}" for text in _beyond(machine)]
-    return found
+    result += [f"stays at every clock, as the file has no rule for it: {stayed}"] if stayed else []
+    result += [f"beyond the part: {text}" for text in _beyond(machine)]
+    return result
 
 
 def _beyond(machine: Machine) -> Iterator[str]:
@@ -36,9 +36,9 @@ def _beyond(machine: Machine) -> Iterator[str]:
 
 def _moves(machine: Machine) -> Iterator[str]:
     """Each, but for currents, which are counted."""
-    clocked = [one for one in machine.moved if not one.key.startswith("power.")]
-    for one in clocked:
-        yield f"{one.key} {one.before} -> {one.after} ({one.rule}; {one.basis})"
+    clocked = [clock_move for clock_move in machine.moved if not clock_move.key.startswith("power.")]
+    for move in clocked:
+        yield f"{move.key} {move.before} -> {move.after} ({move.rule}; {move.basis})"
     if currents := len(machine.moved) - len(clocked):
         yield f"{currents} current{'s' * (currents > 1)} of [power] (in --json)"
 

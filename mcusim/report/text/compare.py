@@ -159,10 +159,10 @@ def _line(result: Result, line: str) -> str:
 
 
 def _ratio_line(members: Sequence[Result]) -> list[str]:
-    found = ratio(members)
-    if found is None:
+    pair = ratio(members)
+    if pair is None:
         return []
-    simulated, published = found
+    simulated, published = pair
     line = f"external/tinyops latency: {simulated:.2f} simulated"
     if published is not None:
         line += f", {published:.2f} measured, error {percent(error_percent(simulated, published))}"
@@ -199,12 +199,12 @@ def _footer(results: Sequence[Result], changes: Sequence[str]) -> list[str]:
 
 def _basis(results: Sequence[Result]) -> list[str]:
     """What the intervals rest on, and what makes some of them wider."""
-    found: dict[str, None] = {}
+    entries: dict[str, None] = {}
     for result in results:
         if result.interval is not None:
-            found |= dict.fromkeys(result.interval.not_measured)
+            entries |= dict.fromkeys(result.interval.not_measured)
     known = next((result.interval for result in results if result.interval is not None), None)
     if known is None:
         return []
     lines = hanging(f"intervals: from {known.rows} published latencies that no figure was fitted to")
-    return lines + (hanging(f"wider, for no such row has: {'; '.join(found)}") if found else [])
+    return lines + (hanging(f"wider, for no such row has: {'; '.join(entries)}") if entries else [])

@@ -35,8 +35,8 @@ def memory_lines(result: EmulationResult) -> list[str]:
         numbers = [f"{c['reads']:,}", f"{c['writes']:,}", size(c["read_bytes"]), size(c["write_bytes"])]
         rows.append([name, *numbers, *(f"{stalls.get(f'{what} {name}', 0):,}" for what in ("data", "fetch"))])
     text = ["", "Memory; what caches answered did not get there", *columns(rows)]
-    found = list(rates(result))
-    shown = [[name, f"{100 * hits / total:.2f} %", f"of {total:,} {what}"] for name, hits, total, what in found]
+    entries = list(rates(result))
+    shown = [[name, f"{100 * hits / total:.2f} %", f"of {total:,} {what}"] for name, hits, total, what in entries]
     plain = columns([row[:2] for row in shown])
     return [*text, *_spaced([f"{a}  {b[2]}" for a, b in zip(plain, shown, strict=True)]), *_branches(result)]
 
@@ -48,13 +48,13 @@ def _spaced(lines: list[str]) -> list[str]:
 def rates(result: EmulationResult) -> Iterator[tuple[str, int, int, str]]:
     """``(what, hits, of how many, in words)`` for everything that was asked at least once."""
     c = result.profile.counters
-    found = [
+    entries = [
         ("data cache", c["dcache_hits"], c["dcache_hits"] + c["dcache_misses"], "accesses"),
         ("instruction cache", c["icache_hits"], c["icache_hits"] + c["icache_misses"], "lines of code"),
     ]
     for name, region in result.profile.regions.items():
-        found += _of_region(name, result.machine.memory[name].kind, region)
-    yield from (row for row in found if row[2])
+        entries += _of_region(name, result.machine.memory[name].kind, region)
+    yield from (row for row in entries if row[2])
 
 
 def _of_region(name: str, kind: str, c: Mapping[str, int]) -> Iterator[tuple[str, int, int, str]]:
@@ -170,24 +170,25 @@ def emulation_table(result: EmulationResult, top: int = 10, assumptions: bool = 
 
 def _findings(result: EmulationResult) -> Iterator[str]:
     """What a board would not have answered: rule, place, sentence, what to do."""
-    for number, one in enumerate(result.findings, 1):
+    for number, finding in enumerate(result.findings, 1):
         yield ""
-        yield f"Finding {number}: {one.rule}" + (f", {one.count:,} accesses" if one.count > 1 else "")
-        yield from wrapped(one.text)
-        if one.pc is not None:
-            yield f"  at PC {one.pc:#010x}, {where(result, one.pc)}"
-        yield from wrapped(f"hint: {one.fix}") if one.fix else ()
+        yield f"Finding {number}: {finding.rule}" + (f", {finding.count:,} accesses" if finding.count > 1 else "")
+        yield from wrapped(finding.text)
+        if finding.pc is not None:
+            yield f"  at PC {finding.pc:#010x}, {where(result, finding.pc)}"
+        yield from wrapped(f"hint: {finding.fix}") if finding.fix else ()
 
 
 def _faults(result: EmulationResult) -> list[str]:
     """Those that handlers of the program took."""
     text = ["", "Faults taken by the program's handlers"] if result.faults else []
-    for one in result.faults[:MOST_FAULTS]:
-        times = "" if one.count == 1 else f", {one.count:,} times"
+    for fault in result.faults[:MOST_FAULTS]:
+        times = "" if fault.count == 1 else f", {fault.count:,} times"
         text.append(
-            f"  {one.exception}{times}: {one.fault.kind} at PC {one.fault.pc:#010x}, {where(result, one.fault.pc)}"
+            f"  {fault.exception}{times}: {fault.fault.kind} at PC {fault.fault.pc:#010x},"
+            f" {where(result, fault.fault.pc)}"
         )
-        text += hanging(one.fault.text, "    ", "    ")
+        text += hanging(fault.fault.text, "    ", "    ")
     hidden = len(result.faults) - MOST_FAULTS
     return [*text, f"  and {hidden:,} more"] if hidden > 0 else text
 
@@ -248,7 +249,7 @@ def _summary(result: EmulationResult) -> list[str]:
 
 def _reset_causes(result: EmulationResult) -> str:
     """``software 2, IWDG``: how often each, in the order of the first."""
-    causes = Counter(one.cause for one in result.resets)
+    causes = Counter(reset.cause for reset in result.resets)
     return ", ".join(f"{cause} {count:,}" if len(result.resets) > 1 else cause for cause, count in causes.items())
 
 

@@ -35,12 +35,12 @@ def _assumed(flash: FlashUse) -> list[str]:
 
 def flash_notes(rows: Sequence[tuple[str, FlashUse]]) -> list[str]:
     """One line for each different of ``rows``, a title and what flash keeps: the bytes by region, and the parts."""
-    found: dict[str, None] = {}
+    entries: dict[str, None] = {}
     for title, flash in rows:
         where = ", ".join(f"{size(n)} of {size(flash.sizes[r])} in {r}" for r, n in flash.used.items())
         parts = ", ".join(f"{part.name} {size(part.bytes)}" for part in flash.parts)
-        found[f"flash, {title}: {where}: {parts}"] = None
-    return [line for text in found for line in hanging(text)]
+        entries[f"flash, {title}: {where}: {parts}"] = None
+    return [line for text in entries for line in hanging(text)]
 
 
 def boards_json(kernels: str, boards: Sequence[tuple[Machine, FlashUse]]) -> dict[str, Any]:
@@ -71,11 +71,11 @@ def _verdicts(members: Sequence[tuple[Machine, FlashUse]]) -> list[str]:
     return lines
 
 
-def inspection_table(found: ModelInspection) -> str:
+def inspection_table(inspection: ModelInspection) -> str:
     """The text that ``mcusim inspect`` prints."""
-    return "\n".join([model_table(found.graph), "", *boards_lines(found.kernels, found.boards)])
+    return "\n".join([model_table(inspection.graph), "", *boards_lines(inspection.kernels, inspection.boards)])
 
 
-def inspection_json(found: ModelInspection) -> dict[str, Any]:
+def inspection_json(inspection: ModelInspection) -> dict[str, Any]:
     """:func:`~mcusim.report.text.inspect.model_json` with ``flash``, which is that of :func:`boards_json`."""
-    return {**model_json(found.graph), "flash": boards_json(found.kernels, found.boards)}
+    return {**model_json(inspection.graph), "flash": boards_json(inspection.kernels, inspection.boards)}

@@ -26,65 +26,73 @@ def percentage(level: float) -> str:
     return f"{100 * level:g} %"
 
 
-def interval_figures(found: Interval) -> str:
+def interval_figures(interval: Interval) -> str:
     """``"latency 840 to 1,190 ms, energy 180 to 250 mJ"``."""
-    return f"latency {range_text(found.latency_ms, 'ms')}, energy {range_text(found.energy_mj, 'mJ')}"
+    return f"latency {range_text(interval.latency_ms, 'ms')}, energy {range_text(interval.energy_mj, 'mJ')}"
 
 
-def range_text(found: Range, unit: str) -> str:
-    """``"840 to 1,190 ms"``, in the unit that suits; ``found`` is kept in ``unit``."""
-    scale = suited(unit, list(found))
-    return f"{ends_text(found, scale)} {scale.unit}"
+def range_text(pair: Range, unit: str) -> str:
+    """``"840 to 1,190 ms"``, in the unit that suits; ``pair`` is kept in ``unit``."""
+    scale = suited(unit, list(pair))
+    return f"{ends_text(pair, scale)} {scale.unit}"
 
 
-def ends_text(found: Range, scale: UnitScale) -> str:
+def ends_text(pair: Range, scale: UnitScale) -> str:
     """``"840 to 1,190"``, in the unit of ``scale``."""
-    return " to ".join(scale.text(end).removesuffix(f" {scale.unit}") for end in found)
+    return " to ".join(scale.text(end).removesuffix(f" {scale.unit}") for end in pair)
 
 
-def ends(found: Range, scale: UnitScale) -> str:
+def ends(pair: Range, scale: UnitScale) -> str:
     """``"840 to 1190"``, as in columns of numbers, in the unit of ``scale``."""
-    return f"{scale.shown(found[0])} to {scale.shown(found[1])}"
+    return f"{scale.shown(pair[0])} to {scale.shown(pair[1])}"
 
 
-def interval_sentences(found: Interval | None) -> list[str]:
+def interval_sentences(interval: Interval | None) -> list[str]:
     """What it is, and what it rests on; nothing without one."""
-    if found is None:
+    if interval is None:
         return []
     return [
-        f"{percentage(found.level)} of measurements are expected within: {interval_figures(found)}.",
-        interval_basis(found),
+        f"{percentage(interval.level)} of measurements are expected within: {interval_figures(interval)}.",
+        interval_basis(interval),
     ]
 
 
-def interval_basis(found: Interval) -> str:
+def interval_basis(interval: Interval) -> str:
     """What it rests on, in a sentence or two."""
-    like = "none of them" if not found.like else "all of them" if found.like == found.rows else f"{found.like} of them"
-    text = f"From {found.rows} published latencies that no figure was fitted to, {like} of this machine, kernels and"
+    like = (
+        "none of them"
+        if not interval.like
+        else "all of them"
+        if interval.like == interval.rows
+        else f"{interval.like} of them"
+    )
+    text = f"From {interval.rows} published latencies that no figure was fitted to, {like} of this machine, kernels and"
     text += " policy."
-    if found.not_measured:
-        text += f" Wider, for no such row has: {'; '.join(found.not_measured)}."
+    if interval.not_measured:
+        text += f" Wider, for no such row has: {'; '.join(interval.not_measured)}."
     return text
 
 
-def interval_lines(found: Interval | None, label: str = "") -> list[str]:
+def interval_lines(interval: Interval | None, label: str = "") -> list[str]:
     """Both, at most 80 columns wide; nothing without an interval."""
-    if found is None:
+    if interval is None:
         return []
-    head = f"{percentage(found.level)} interval{label}"
-    return hanging(f"{head}: {interval_figures(found)}. {interval_basis(found)}")
+    head = f"{percentage(interval.level)} interval{label}"
+    return hanging(f"{head}: {interval_figures(interval)}. {interval_basis(interval)}")
 
 
-def ratio_text(name: str, found: RatioInterval) -> str:
+def ratio_text(name: str, interval: RatioInterval) -> str:
     """``"external/tinyops 1.32 (1.21 to 1.44)"``, and that nothing can be claimed when 1 is inside."""
-    text = f"{name} {found.simulated:.2f} ({found.low:.2f} to {found.high:.2f})"
-    return text if found.differs else f"{text}: no difference can be claimed"
+    text = f"{name} {interval.simulated:.2f} ({interval.low:.2f} to {interval.high:.2f})"
+    return text if interval.differs else f"{text}: no difference can be claimed"
 
 
 def interval_summary(named: Iterable[tuple[str, Interval | None]]) -> list[str]:
     """Latencies and energies of several runs, by short names, a line each."""
-    known = [(name, found) for name, found in named if found is not None]
+    known = [(name, interval) for name, interval in named if interval is not None]
     if not known:
         return []
-    rows = [[name, range_text(found.latency_ms, "ms"), range_text(found.energy_mj, "mJ")] for name, found in known]
+    rows = [
+        [name, range_text(interval.latency_ms, "ms"), range_text(interval.energy_mj, "mJ")] for name, interval in known
+    ]
     return columns([[f"{percentage(known[0][1].level)} interval", "latency", "energy"], *rows])

@@ -58,10 +58,10 @@ def _is_built(kernels: KernelSet, isa: str) -> bool:
 
 
 def _warnings(kernels: KernelSet, record: BuildRecord | None, missing: Sequence[str]) -> list[str]:
-    found = [f"{kernels.name} is not built for {isa}: mcusim kernels build" for isa in missing]
+    warnings = [f"{kernels.name} is not built for {isa}: mcusim kernels build" for isa in missing]
     if record is not None:
-        found += [f"{name} is not the file that its BUILD.toml was written for" for name in record.changed]
-    return found
+        warnings += [f"{name} is not the file that its BUILD.toml was written for" for name in record.changed]
+    return warnings
 
 
 def sets_table(sets: Sequence[KernelSet]) -> str:

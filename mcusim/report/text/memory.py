@@ -50,19 +50,21 @@ def memory_table(
     return "\n".join(lines)
 
 
-def _patches(found: PatchFigures) -> list[str]:
+def _patches(figures: PatchFigures) -> list[str]:
     """What patches need and cost, and a warning where they need more."""
-    before, after, height, width = found.before.total, found.executed.total, *found.patch
+    before, after, height, width = figures.before.total, figures.executed.total, *figures.patch
     stage = (
-        f"{found.patches.grid} patches of the first {found.patches.split} operators: {height} x {width} of the input"
+        f"{figures.patches.grid} patches of the first {figures.patches.split} operators: {height} x"
+        f" {width} of the input"
     )
     text = (
-        f"{stage} each; halos are {found.halo_macs:,} MACs more (+{100 * found.halo_macs / max(found.macs, 1):.1f} %)"
+        f"{stage} each; halos are {figures.halo_macs:,} MACs more"
+        f" (+{100 * figures.halo_macs / max(figures.macs, 1):.1f} %)"
     )
-    bytes = f"array {after:,} B, without patches {before:,} B, by the public planner's rules {found.rule.total:,} B"
-    analytic, whole = (f"{count / 1024:,.1f} KiB" for count in (found.analytic, found.analytic_before))
-    share = 100 * found.analytic_halo_macs / max(found.stage_macs, 1)
-    paper = f"as MCUNetV2 counts: peak {analytic}, without patches {whole}; {found.analytic_halo_macs:,} MACs more"
+    bytes = f"array {after:,} B, without patches {before:,} B, by the public planner's rules {figures.rule.total:,} B"
+    analytic, whole = (f"{count / 1024:,.1f} KiB" for count in (figures.analytic, figures.analytic_before))
+    share = 100 * figures.analytic_halo_macs / max(figures.stage_macs, 1)
+    paper = f"as MCUNetV2 counts: peak {analytic}, without patches {whole}; {figures.analytic_halo_macs:,} MACs more"
     paper += f" (+{share:.1f} % of the operators on patches)"
     more = f"warning: these patches need {after - before:,} B more than none; `mcusim run` refuses them"
     return [*wrapped(text), *wrapped(bytes), *wrapped(paper), *(wrapped(more) if after >= before else [])]
@@ -85,12 +87,12 @@ def _orders(plan: MemoryPlan) -> list[list[str]]:
 
 
 def _proof(plan: MemoryPlan) -> str:
-    found = plan.ordering
-    if found is None:
+    ordering = plan.ordering
+    if ordering is None:
         return ""
-    took = f" ({found.seconds:.1f} s)" if found.seconds > 0.5 else ""
-    gap = f" than {found.bound:,} B: a gap of {(found.peak - found.bound) / max(found.peak, 1):.1%}"
-    return f"no order needs less{'' if found.optimal else gap}{took}"
+    took = f" ({ordering.seconds:.1f} s)" if ordering.seconds > 0.5 else ""
+    gap = f" than {ordering.bound:,} B: a gap of {(ordering.peak - ordering.bound) / max(ordering.peak, 1):.1%}"
+    return f"no order needs less{'' if ordering.optimal else gap}{took}"
 
 
 def _where(plan: MemoryPlan, planned: Planned) -> str:
@@ -123,12 +125,12 @@ def _array(plan: MemoryPlan, array: StaticArray) -> list[list[str]]:
 
 
 def _steps(plan: MemoryPlan) -> list[list[str]]:
-    found, placed = plan.after.timeline, plan.addresses
+    timeline, placed = plan.after.timeline, plan.addresses
     rows = [["step", "operator", "", "in use B", "up to B", ""]]
-    tops = placed.tops(found.blocks, len(found.order))
-    for step, (index, used) in enumerate(zip(found.order, found.usage, strict=True)):
-        mark = "bottleneck" if step == found.bottleneck else ""
-        bar = "#" * round(BAR * used / found.peak) if found.peak else ""
+    tops = placed.tops(timeline.blocks, len(timeline.order))
+    for step, (index, used) in enumerate(zip(timeline.order, timeline.usage, strict=True)):
+        mark = "bottleneck" if step == timeline.bottleneck else ""
+        bar = "#" * round(BAR * used / timeline.peak) if timeline.peak else ""
         rows.append([f"{step}", _operator(plan, index), bar, f"{used:,}", f"{tops[step]:,}", mark])
     return rows
 
@@ -137,10 +139,12 @@ def _residents(plan: MemoryPlan) -> list[list[str]]:
     rows = [["tensors", "name", "bytes", "steps", "offset"]]
     order = plan.after.timeline.order
     listed = sorted(enumerate(plan.after.timeline.residents), key=lambda item: (item[1].first, item[0]))
-    for i, one in listed:
-        steps = f"{one.first}" if one.first == one.last else f"{one.first}-{one.last}"
+    for i, resident in listed:
+        steps = f"{resident.first}" if resident.first == resident.last else f"{resident.first}-{resident.last}"
         places = _offsets(plan.addresses.places[i])
-        rows.append([_tensors(one.tensors), _name(one.name), f"{one.bytes:,}", steps if order else "", places])
+        rows.append(
+            [_tensors(resident.tensors), _name(resident.name), f"{resident.bytes:,}", steps if order else "", places]
+        )
     return rows
 
 
@@ -184,13 +188,13 @@ def _state(plan: MemoryPlan) -> list[str]:
 def _price(plan: MemoryPlan) -> list[str]:
     if not plan.defragmentation:
         return []
-    time = suited("ms", [1e3 * one.seconds for one in plan.defragmentation])
-    energy = suited("mJ", [one.energy_mj for one in plan.defragmentation])
+    time = suited("ms", [1e3 * item.seconds for item in plan.defragmentation])
+    energy = suited("mJ", [item.energy_mj for item in plan.defragmentation])
     rows = [["moving tensors together", "cycles", time.unit, energy.unit, "most of it"]]
-    for one in plan.defragmentation:
-        cause = max(one.by_cause, key=lambda name: one.by_cause[name], default="")
-        figures = [time.shown(1e3 * one.seconds), energy.shown(one.energy_mj)]
-        rows.append([f"by {one.copy}", f"{one.cycles:,}", *figures, cause])
+    for defragmentation in plan.defragmentation:
+        cause = max(defragmentation.by_cause, key=lambda name: defragmentation.by_cause[name], default="")
+        figures = [time.shown(1e3 * defragmentation.seconds), energy.shown(defragmentation.energy_mj)]
+        rows.append([f"by {defragmentation.copy}", f"{defragmentation.cycles:,}", *figures, cause])
     return [*columns(rows), ""]
 
 
@@ -212,10 +216,10 @@ def _stored(plan: MemoryPlan, written: bool) -> list[str]:
     """What becomes of the plan inside the file, and whether the file written needs more than the one read."""
     lines = []
     if plan.keeps_stored:
-        found = (
+        word = (
             "taken, as TensorFlow Lite Micro does" if plan.allocator == OFFLINE else "kept: nothing smaller was found"
         )
-        lines += wrapped(f"the memory plan in the file is {found}")
+        lines += wrapped(f"the memory plan in the file is {word}")
     needed = plan.addresses.bytes
     if written and needed > plan.read_bytes:
         by, keep = ("its own plan", "--allocator offline") if plan.stored else ("TFLM's planner", "--allocator greedy")

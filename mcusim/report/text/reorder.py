@@ -45,17 +45,17 @@ class Reordered(Displayed):
 
 def reorder_json(result: Reordered, file: str) -> dict[str, Any]:
     """``model file peak_before peak_after lower_bound optimal seconds order`` and the bytes alive at each step."""
-    found = result.found
+    ordering = result.found
     return {
         "model": result.graph.name,
         "file": file,
         "file_bytes": len(result.data),
         "peak_before": result.peak_before,
-        "peak_after": found.peak,
-        "lower_bound": found.bound,
-        "optimal": found.optimal,
-        "seconds": round(found.seconds, 3),
-        "order": list(found.order),
+        "peak_after": ordering.peak,
+        "lower_bound": ordering.bound,
+        "optimal": ordering.optimal,
+        "seconds": round(ordering.seconds, 3),
+        "order": list(ordering.order),
         "usage_before": list(result.before),
         "usage_after": list(result.after),
         "warnings": list(result.graph.warnings),
@@ -64,27 +64,27 @@ def reorder_json(result: Reordered, file: str) -> dict[str, Any]:
 
 def reorder_table(result: Reordered, file: str | None = None, operators: bool = False) -> str:
     """The text that ``mcusim reorder`` prints; ``operators``: with the bytes alive at every step of both orders."""
-    found, graph = result.found, result.graph
-    before, after = result.peak_before, found.peak
+    ordering, graph = result.found, result.graph
+    before, after = result.peak_before, ordering.peak
     less = f"{(after - before) / before:+.1%}" if before else "-"
-    gap = f"no order needs less than {found.bound:,} B: a gap of {(after - found.bound) / max(after, 1):.1%}"
-    proof = "no order needs less" if found.optimal else gap
+    gap = f"no order needs less than {ordering.bound:,} B: a gap of {(after - ordering.bound) / max(after, 1):.1%}"
+    proof = "no order needs less" if ordering.optimal else gap
     lines = [graph.name if file is None else f"{graph.name} -> {file}", ""]
     lines += columns(
         [
             ["peak as stored", _where(graph, range(len(result.before)), result.before), f"{before:,} B"],
-            ["peak reordered", _where(graph, found.order, result.after), f"{after:,} B"],
+            ["peak reordered", _where(graph, ordering.order, result.after), f"{after:,} B"],
         ],
         left=2,
     )
-    lines += ["", f"  {less}; {proof} ({found.seconds:.2f} s)"]
+    lines += ["", f"  {less}; {proof} ({ordering.seconds:.2f} s)"]
     lines += _arena(result)
     if after == before:
         lines.append("  the order as stored is kept")
     if operators:
         rows = [["step", "as stored", "B", "reordered", "B"]]
         for step, (own, new) in enumerate(zip(result.before, result.after, strict=True)):
-            old = found.order[step]
+            old = ordering.order[step]
             mark = [" *" if own == before else "", " *" if new == after else ""]
             rows.append([f"{step}", _name(graph, step), f"{own:,}{mark[0]}", _name(graph, old), f"{new:,}{mark[1]}"])
         lines += ["", *columns(rows, left=2)]

@@ -69,9 +69,9 @@ def _doubtful(result: Result) -> list[str]:
     latency, energy = result.interval.latency_ms[1], result.interval.energy_mj[1]
     most = {"latency": latency, "period": latency, "energy": energy}
     beyond = dict.fromkeys(
-        f"{'energy' if one.name == 'energy' else 'latency'} {shown(most[one.name], one.unit)}"
-        for one in result.advice.limits
-        if one.met and most.get(one.name, 0.0) > one.limit
+        f"{'energy' if limit.name == 'energy' else 'latency'} {shown(most[limit.name], limit.unit)}"
+        for limit in result.advice.limits
+        if limit.met and most.get(limit.name, 0.0) > limit.limit
     )
     return wrapped(f"not certain: the {percentage(LEVEL)} interval reaches {', '.join(beyond)}") if beyond else []
 
@@ -126,7 +126,7 @@ def _summary(result: Result, run: Run) -> list[str]:
 
 def _invocations(result: Result, run: Run) -> list[str]:
     """The first, all others apart while they are few, and their mean: the figures above are those of the first."""
-    cycles = [one.cycles for one in result.invocations]
+    cycles = [invocation.cycles for invocation in result.invocations]
     scale = suited("ms", [1e3 * max(cycles) / run.clock])
     rows = [[str(i), f"{n:,}", scale.text(1e3 * n / run.clock)] for i, n in enumerate(cycles[:LISTED], 1)]
     rows += [["..."]] * (len(cycles) > LISTED)

@@ -47,13 +47,13 @@ def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
 
 def _best(ran: Rows, varied: Sequence[str]) -> list[str]:
     """Of each figure the best point; intervals where the table has them."""
-    found = [(title, min(ran, key=lambda row: row[column])) for title, column in _BEST]
-    latency = suited("ms", [best["latency_ms"] for _, best in found])
-    energy = suited("mJ", [best["energy_mj"] for _, best in found])
-    known = all(best.get(name) is not None for _, best in found for name in ("latency_low_ms", "energy_low_mj"))
+    pairs = [(title, min(ran, key=lambda row: row[column])) for title, column in _BEST]
+    latency = suited("ms", [best["latency_ms"] for _, best in pairs])
+    energy = suited("mJ", [best["energy_mj"] for _, best in pairs])
+    known = all(best.get(name) is not None for _, best in pairs for name in ("latency_low_ms", "energy_low_mj"))
     level = [percentage(LEVEL)] * known
     table = [["", *(_tail(key) for key in varied), latency.unit, *level, energy.unit, *level, "SRAM KiB"]]
-    for title, best in found:
+    for title, best in pairs:
         cells = [latency.shown(best["latency_ms"]), energy.shown(best["energy_mj"])]
         if known:
             cells.insert(1, ends((best["latency_low_ms"], best["latency_high_ms"]), latency))
@@ -90,16 +90,16 @@ def _plural(word: str, count: int) -> str:
     return word if count == 1 else f"{word}s"
 
 
-def estimate_text(name: str, found: Mapping[str, Any]) -> str:
+def estimate_text(name: str, fields: Mapping[str, Any]) -> str:
     """What a dry run found: points, runs and seconds."""
-    points, drawn, seconds = found["points"], found["points_before_filters"], found["seconds"]
+    points, drawn, seconds = fields["points"], fields["points_before_filters"], fields["seconds"]
     kept = f" of {drawn:,} before the filters" if drawn != points else ""
-    shared = f", {found['runs']:,} different runs" if found["runs"] != points else ""
+    shared = f", {fields['runs']:,} different runs" if fields["runs"] != points else ""
     lines = [f"{name}: {points:,} {_plural('point', points)}{kept}{shared}"]
     if seconds is None:
         return "\n".join([*lines, "  no point that was tried ran, so that the time is not known"])
-    share = "in one process" if found["jobs"] == 1 else f"in {found['jobs']} processes"
-    timed = "1 point that was timed" if found["timed"] == 1 else f"{found['timed']} points that were timed"
+    share = "in one process" if fields["jobs"] == 1 else f"in {fields['jobs']} processes"
+    timed = "1 point that was timed" if fields["timed"] == 1 else f"{fields['timed']} points that were timed"
     return "\n".join([*lines, f"  about {_duration(seconds)} {share}, by {timed}"])
 
 

@@ -24,7 +24,7 @@ def verdict_text(result: Result) -> str:
     ``"does not fit: needs 8.9 KiB of 8 KiB SRAM"``; '' where neither a run nor a memory that is too small is known."""
     if result.run is None:
         return negative_text(result) if result.verdict or result.fault is not None else ""
-    beyond = ", ".join(limit_name(one) for one in result.advice.limits if not one.met)
+    beyond = ", ".join(limit_name(limit) for limit in result.advice.limits if not limit.met)
     counted = result.verdict
     head = f"exceeds the limit of {beyond}" if beyond else "runs" if counted is None else "fits"
     room = [] if counted is None else [_room(counted, result)]
@@ -35,8 +35,8 @@ def verdict_text(result: Result) -> str:
 def counted_lines(counted: MemoryVerdict, machine: Machine) -> list[str]:
     """What was counted, and what on-chip memory is left out, and why."""
     by_reason: dict[str, list[str]] = {}
-    for one in unused_memory(counted, machine):
-        by_reason.setdefault(one.why, []).append(f"{one.region} {size(one.bytes)}")
+    for memory in unused_memory(counted, machine):
+        by_reason.setdefault(memory.why, []).append(f"{memory.region} {size(memory.bytes)}")
     unused = [f"left out: {', '.join(regions)} ({why})" for why, regions in by_reason.items()]
     return [line for text in (str(counted), *unused) for line in wrapped(text)]
 

@@ -45,17 +45,17 @@ def task_stacks(frames: Mapping[int, int], symbols: Iterable[Symbol]) -> tuple[T
             spans[-1][1] = max(spans[-1][1], frame + FRAME)
         else:
             spans.append([low, frame + FRAME])
-    objects = [one for one in symbols if one.kind == "object" and one.size]
+    objects = [symbol for symbol in symbols if symbol.kind == "object" and symbol.size]
     within = [_around(objects, low, top) for low, top in spans]
-    found = []
+    stacks = []
     for (low, top), symbol in zip(spans, within, strict=True):
         alone = symbol is not None and sum(other is symbol for other in within) == 1
         limit = symbol.address if symbol is not None and alone else None
         end = symbol.address + symbol.size if symbol is not None else 0
         highest = end if alone and end - top <= NEAR else top
-        found.append(TaskStack(symbol.name if symbol else None, low, highest, limit))
-    return tuple(found)
+        stacks.append(TaskStack(symbol.name if symbol else None, low, highest, limit))
+    return tuple(stacks)
 
 
 def _around(objects: Iterable[Symbol], low: int, top: int) -> Symbol | None:
-    return next((one for one in objects if one.address <= low and top <= one.address + one.size), None)
+    return next((symbol for symbol in objects if symbol.address <= low and top <= symbol.address + symbol.size), None)

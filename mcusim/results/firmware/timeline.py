@@ -54,8 +54,8 @@ def firmware_lanes(result: EmulationResult) -> list[FirmwareLane]:
     recording = result.recording
     if recording is None:
         return []
-    names = {one.number: one.name for one in result.profile.exceptions}
-    found = [_lane("core", "core", _core(result, recording, names))]
+    names = {exception.number: exception.name for exception in result.profile.exceptions}
+    lanes = [_lane("core", "core", _core(result, recording, names))]
     for number, name in names.items():
         text = _entered(result, name, number)
         moments = [
@@ -64,26 +64,28 @@ def firmware_lanes(result: EmulationResult) -> list[FirmwareLane]:
             if run.number == number
             for start, end in run.pieces
         ]
-        found.append(_lane(name, "handler", moments))
+        lanes.append(_lane(name, "handler", moments))
     streams: dict[str, list[Moment]] = {}
-    for one in recording.transfers:
-        end = recording.ticks // TICK if one.end is None else one.end
-        lane = f"{one.controller.lower()}.s{one.stream}"
-        moved = dict.fromkeys(_regions(result, one.source, one.target), one.moved)
-        text = f"transfer {one.number}: {one.moved:,} B {one.source:#010x} to {one.target:#010x}"
-        streams.setdefault(lane, []).append(Moment(one.begin, end, text, "transfer", {"bytes": one.moved}, moved))
-    return found + [_lane(name, "dma", moments) for name, moments in sorted(streams.items())]
+    for transfer in recording.transfers:
+        end = recording.ticks // TICK if transfer.end is None else transfer.end
+        lane = f"{transfer.controller.lower()}.s{transfer.stream}"
+        moved = dict.fromkeys(_regions(result, transfer.source, transfer.target), transfer.moved)
+        text = f"transfer {transfer.number}: {transfer.moved:,} B {transfer.source:#010x} to {transfer.target:#010x}"
+        streams.setdefault(lane, []).append(
+            Moment(transfer.begin, end, text, "transfer", {"bytes": transfer.moved}, moved)
+        )
+    return lanes + [_lane(name, "dma", moments) for name, moments in sorted(streams.items())]
 
 
 def _entered(result: EmulationResult, name: str, number: int) -> str:
     """The exception, and the function that handles it."""
-    address = next(one.handler for one in result.profile.exceptions if one.number == number)
-    found = result.image.function_at(address)
-    return f"{name} {found[0]}" if found else name
+    address = next(exception.handler for exception in result.profile.exceptions if exception.number == number)
+    function = result.image.function_at(address)
+    return f"{name} {function[0]}" if function else name
 
 
 def _lane(name: str, group: Literal["core", "handler", "dma"], moments: Sequence[Moment]) -> FirmwareLane:
-    ordered = sorted((one for one in moments if one.end > one.start), key=lambda one: one.start)
+    ordered = sorted((moment for moment in moments if moment.end > moment.start), key=lambda moment: moment.start)
     return FirmwareLane(name, group, ordered[:MOST], max(0, len(ordered) - MOST))
 
 

@@ -60,12 +60,12 @@ def parse_limit(text: object) -> ChangeLimit:
     """
     if not isinstance(text, str):
         raise UsageError(f"--fail-if needs a text such as 'latency +5 %', not {type(text).__name__}")
-    found = _LIMIT.fullmatch(text.replace("μ", "µ")) if len(text) <= _LONGEST else None
-    if found is None:
+    match = _LIMIT.fullmatch(text.replace("μ", "µ")) if len(text) <= _LONGEST else None
+    if match is None:
         raise UsageError(
             f"--fail-if {quoted(text)}: must be {GRAMMAR}, as in 'latency +5 %', 'energy +2 mJ', 'cycles +0'"
         )
-    figure, sign, number, unit = found.groups()
+    figure, sign, number, unit = match.groups()
     figure = figure.lower()
     if figure not in FIGURES:
         raise UsageError(f"--fail-if {quoted(text)}: {figure!r} is none of {', '.join(FIGURES)}")

@@ -56,33 +56,33 @@ class OperatorPair(Displayed):
     @property
     def any(self) -> SavedOperator:
         """That of the second run where it has one."""
-        found = self.second or self.first
-        assert found is not None
-        return found
+        operator = self.second or self.first
+        assert operator is not None
+        return operator
 
     @property
     def ms(self) -> FigurePair:
         """Time; None on the side without it."""
         sides = (self.first, self.second)
-        a, b = (None if one is None else 1e3 * one.cycles / f for one, f in zip(sides, self.clocks, strict=True))
+        a, b = (None if side is None else 1e3 * side.cycles / f for side, f in zip(sides, self.clocks, strict=True))
         return FigurePair("ms", "ms", a, b)
 
     @property
     def energy(self) -> FigurePair:
         """Energy; None on the side without it."""
-        a, b = (None if one is None else one.energy_mj for one in (self.first, self.second))
+        a, b = (None if operator is None else operator.energy_mj for operator in (self.first, self.second))
         return FigurePair("energy", "mJ", a, b)
 
     @property
     def seconds(self) -> Fraction:
         """What the second run takes longer for it, exactly."""
-        a, b = (0 if one is None else one.cycles for one in (self.first, self.second))
+        a, b = (0 if operator is None else operator.cycles for operator in (self.first, self.second))
         return Fraction(b, self.clocks[1]) - Fraction(a, self.clocks[0])
 
     @property
     def parts(self) -> tuple[Difference, ...]:
         """The same in parts that sum to it, largest first."""
-        a, b = (one.parts if one is not None else {} for one in (self.first, self.second))
+        a, b = (operator.parts if operator is not None else {} for operator in (self.first, self.second))
         return explain_cycles(a, self.clocks[0], b, self.clocks[1])
 
     @property
@@ -174,7 +174,10 @@ def _part(part: Difference) -> dict[str, Any]:
 
 
 def _operator(pair: OperatorPair) -> dict[str, Any]:
-    sides = {name: None if one is None else one.index for name, one in (("first", pair.first), ("second", pair.second))}
+    sides = {
+        name: None if operator is None else operator.index
+        for name, operator in (("first", pair.first), ("second", pair.second))
+    }
     whole = {"ms": _values(pair.ms), "energy_mj": _values(pair.energy)}
     return {"type": pair.any.type, **sides, **whole, "mostly": pair.mostly, "parts": [_part(p) for p in pair.parts]}
 
@@ -184,17 +187,17 @@ def compared(first: SavedRun, second: SavedRun, limits: Iterable[ChangeLimit] = 
     clocks = first.clock, second.clock
     pairs = tuple(OperatorPair(a, b, clocks) for a, b in matched(first.operators, second.operators))
     parts = explain_cycles(_parts(first), first.clock, _parts(second), second.clock)
-    found = RunDifference(first, second, pairs, parts)
-    over = () if found.negative else tuple(_exceeded(found, limits))
+    difference = RunDifference(first, second, pairs, parts)
+    over = () if difference.negative else tuple(_exceeded(difference, limits))
     return RunDifference(first, second, pairs, parts, over)
 
 
-def _exceeded(found: RunDifference, limits: Iterable[ChangeLimit]) -> Iterator[str]:
-    pairs = {pair.name: pair for pair in found.figures}
+def _exceeded(difference: RunDifference, limits: Iterable[ChangeLimit]) -> Iterator[str]:
+    pairs = {pair.name: pair for pair in difference.figures}
     for limit in limits:
         pair = pairs.get(limit.figure, FigurePair(limit.figure, "", None, None))
         if pair.first is None or pair.second is None:
-            name = (found.first if pair.first is None else found.second).name
+            name = (difference.first if pair.first is None else difference.second).name
             raise InputError(f"{name}: has no {limit.figure}, which --fail-if '{limit.text}' is about")
         if limit.exceeded(pair.first, pair.second):
             share = "" if pair.percent is None else f", {pair.percent:+.1f} %"
@@ -203,10 +206,10 @@ def _exceeded(found: RunDifference, limits: Iterable[ChangeLimit]) -> Iterator[s
 
 
 def _parts(run: SavedRun) -> dict[tuple[str, str, str], int]:
-    found: Counter[tuple[str, str, str]] = Counter()
-    for one in run.operators:
-        found.update(one.parts)
-    return dict(found)
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for operator in run.operators:
+        counts.update(operator.parts)
+    return dict(counts)
 
 
 def matched(
@@ -217,7 +220,7 @@ def matched(
     Lists of the same types and MACs in the same order: those at the same place. Else those of one type whose outputs
     have the same name, where names are unique; of the rest, the longest stretches of equal types, in order.
     """
-    a, b = (sorted(one, key=lambda op: (op.step, op.index)) for one in (first, second))
+    a, b = (sorted(operators, key=lambda op: (op.step, op.index)) for operators in (first, second))
     if [(op.type, op.macs) for op in a] == [(op.type, op.macs) for op in b]:
         return list(zip(a, b, strict=True))
     partners = _by_name(a, b)
@@ -230,8 +233,8 @@ def matched(
 
 def _by_name(a: Sequence[SavedOperator], b: Sequence[SavedOperator]) -> dict[int, int]:
     """Places in ``a`` by places in ``b``."""
-    keys = [[(op.type, op.output) if op.output else None for op in one] for one in (a, b)]
-    once = [{key for key, n in Counter(one).items() if key and n == 1} for one in keys]
+    keys = [[(op.type, op.output) if op.output else None for op in operators] for operators in (a, b)]
+    once = [{key for key, n in Counter(item).items() if key and n == 1} for item in keys]
     places = {key: i for i, key in enumerate(keys[0]) if key in once[0] & once[1]}
     return {j: places[key] for j, key in enumerate(keys[1]) if key in places}
 
@@ -239,7 +242,7 @@ def _by_name(a: Sequence[SavedOperator], b: Sequence[SavedOperator]) -> dict[int
 def _aligned(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Pairs of places of equal types, increasing in both."""
     if len(a) * len(b) > _QUADRATIC:
-        yield from ((i, i) for i, (one, other) in enumerate(zip(a, b, strict=False)) if one == other)
+        yield from ((i, i) for i, (text, other) in enumerate(zip(a, b, strict=False)) if text == other)
         return
     for block in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks():
         yield from ((block.a + i, block.b + i) for i in range(block.size))
@@ -249,7 +252,7 @@ def _in_order(
     a: Sequence[SavedOperator], b: Sequence[SavedOperator], partners: Mapping[int, int]
 ) -> list[tuple[SavedOperator | None, SavedOperator | None]]:
     """Those of ``a`` alone follow the one that was before them."""
-    found: list[tuple[SavedOperator | None, SavedOperator | None]] = []
+    result: list[tuple[SavedOperator | None, SavedOperator | None]] = []
     places = {i: j for j, i in partners.items()}
     after: dict[int, list[SavedOperator]] = {}
     last = -1
@@ -258,8 +261,8 @@ def _in_order(
             last = places[i]
         else:
             after.setdefault(last, []).append(op)
-    found += [(op, None) for op in after.get(-1, ())]
+    result += [(op, None) for op in after.get(-1, ())]
     for j, op in enumerate(b):
-        found.append((a[partners[j]] if j in partners else None, op))
-        found += [(one, None) for one in after.get(j, ())]
-    return found
+        result.append((a[partners[j]] if j in partners else None, op))
+        result += [(operator, None) for operator in after.get(j, ())]
+    return result

@@ -66,7 +66,7 @@ class SavedRun(Displayed):
     @property
     def cycles(self) -> int:
         """Core cycles: the sum of the operators'."""
-        return sum(one.cycles for one in self.operators)
+        return sum(operator.cycles for operator in self.operators)
 
 
 def read_run(path: str | Path) -> SavedRun:
@@ -75,12 +75,12 @@ def read_run(path: str | Path) -> SavedRun:
     data = read_guarded(Path(path), LARGEST_FILE, InputError, shown=shown, too_large="; no run is that large")
     text = utf8_text(data, InputError, shown)
     try:
-        found = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant)
     except RecursionError:
         raise InputError(f"{shown}: not the JSON of a run: nested too deeply") from None
     except ValueError as error:
         raise InputError(f"{shown}: not JSON: {str(error)[:_TEXT]}") from None
-    return saved_run(found, shown)
+    return saved_run(value, shown)
 
 
 def _no_constant(name: str) -> float:
@@ -103,8 +103,8 @@ def saved_run(data: object, name: str) -> SavedRun:
     clock = whole.count("clock_hz", least=1)
     operators = tuple(_operators(whole)) if ran else ()
     cycles = whole.count("cycles") if ran else 0
-    if sum(one.cycles for one in operators) != cycles:
-        has = f"{sum(one.cycles for one in operators):,}"
+    if sum(operator.cycles for operator in operators) != cycles:
+        has = f"{sum(operator.cycles for operator in operators):,}"
         raise InputError(f"{name}: cycles = {cycles:,}, and its operators take {has}: not what mcusim wrote")
     return SavedRun(
         name=_printable(name),
@@ -199,49 +199,49 @@ def _printable(text: str) -> str:
 
 
 def _operators(whole: _Object) -> Iterator[SavedOperator]:
-    names = {one.count("index"): one.text("name", "") for one in whole.items("tensors") if one.values.get("name")}
-    for place, one in enumerate(whole.items("operators", required=True)):
-        cycles = one.count("cycles")
-        parts = _parts(one)
+    names = {item.count("index"): item.text("name", "") for item in whole.items("tensors") if item.values.get("name")}
+    for place, json_object in enumerate(whole.items("operators", required=True)):
+        cycles = json_object.count("cycles")
+        parts = _parts(json_object)
         if sum(parts.values()) != cycles:
             has = f"{sum(parts.values()):,}"
-            raise InputError(f"{whole.file}: {one.path}.cycles = {cycles:,}, and its parts sum to {has}")
-        outputs = one.values.get("outputs")
+            raise InputError(f"{whole.file}: {json_object.path}.cycles = {cycles:,}, and its parts sum to {has}")
+        outputs = json_object.values.get("outputs")
         first = outputs[0] if isinstance(outputs, list) and outputs and isinstance(outputs[0], int) else None
         yield SavedOperator(
-            index=one.count("index"),
-            type=one.text("type"),
-            step=one.count("step") if "step" in one.values else place,
+            index=json_object.count("index"),
+            type=json_object.text("type"),
+            step=json_object.count("step") if "step" in json_object.values else place,
             cycles=cycles,
-            macs=one.count("macs") if "macs" in one.values else None,
-            energy_mj=one.number("energy_mj"),
+            macs=json_object.count("macs") if "macs" in json_object.values else None,
+            energy_mj=json_object.number("energy_mj"),
             output="" if first is None else names.get(first, ""),
             parts=parts,
         )
 
 
 def _parts(operator: _Object) -> dict[Part, int]:
-    found: dict[Part, int] = {}
+    parts: dict[Part, int] = {}
     if "cycles_by_part" not in operator.values:  # an older file
         causes = operator.inside("cycles_by_cause")
         for cause in causes.values if causes is not None else ():
             assert causes is not None
-            found[_printable(cause), "", ""] = causes.count(cause)
-        return found
+            parts[_printable(cause), "", ""] = causes.count(cause)
+        return parts
     for part in operator.items("cycles_by_part"):
         key = part.text("cause"), part.text("region"), part.text("what")
-        found[key] = found.get(key, 0) + part.count("cycles")
-    return found
+        parts[key] = parts.get(key, 0) + part.count("cycles")
+    return parts
 
 
 def _energy(whole: _Object) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for one in whole.items("operators"):
-        own = one.inside("energy_mj_by_part")
+    energy: dict[str, float] = {}
+    for json_object in whole.items("operators"):
+        own = json_object.inside("energy_mj_by_part")
         for part in own.values if own is not None else ():
             assert own is not None
-            found[_printable(part)] = found.get(_printable(part), 0.0) + (own.number(part) or 0.0)
-    return found
+            energy[_printable(part)] = energy.get(_printable(part), 0.0) + (own.number(part) or 0.0)
+    return energy
 
 
 def _figures(whole: _Object) -> dict[str, float | None]:
@@ -258,23 +258,23 @@ def _figures(whole: _Object) -> dict[str, float | None]:
 
 def _situation(whole: _Object) -> Situation | None:
     interval = whole.inside("interval")
-    found = None if interval is None else interval.inside("situation")
-    if found is None:
+    json_object = None if interval is None else interval.inside("situation")
+    if json_object is None:
         return None
-    mix = found.inside("mix")
+    mix = json_object.inside("mix")
     shares = () if mix is None else tuple((_printable(name), mix.number(name) or 0.0) for name in mix.values)
-    clock = found.number("clock")
+    clock = json_object.number("clock")
     if not clock or len(shares) > _OPERATORS or any(share > 1 for _, share in shares):
-        raise found.wrong("clock" if not clock else "mix", "more than 0" if not clock else "shares from 0 to 1")
+        raise json_object.wrong("clock" if not clock else "mix", "more than 0" if not clock else "shares from 0 to 1")
     return Situation(
-        machine=found.text("machine"),
-        core=found.text("core"),
-        code=found.text("code"),
-        fidelity=found.text("fidelity"),
-        policy=found.text("policy"),
+        machine=json_object.text("machine"),
+        core=json_object.text("core"),
+        code=json_object.text("code"),
+        fidelity=json_object.text("fidelity"),
+        policy=json_object.text("policy"),
         mix=shares,
-        model=found.text("model"),
-        setting=found.text("setting"),
+        model=json_object.text("model"),
+        setting=json_object.text("setting"),
         clock=clock,
     )
 
@@ -305,9 +305,9 @@ def _flat(value: object) -> str | None:
 
 def _reason(whole: _Object) -> str:
     for key in _REASONS:
-        found = whole.values.get(key)
-        if isinstance(found, str):
-            return _printable(found)
+        value = whole.values.get(key)
+        if isinstance(value, str):
+            return _printable(value)
     fault, short = whole.inside("fault"), whole.inside("does_not_fit")
     if short is not None:
         what, needed, has = short.text("what", "it"), short.count("needed"), short.count("available")

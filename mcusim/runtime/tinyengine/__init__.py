@@ -33,15 +33,15 @@ def _lesser(names: frozenset[str]) -> Runtime:
     """Compiled code without the techniques of these names, and without those that rest on them."""
     assert RUNTIME.array is not None
     left_out = names | set(_REST if "kernels" in names else _REST[1:] if "unrolling" in names else ())
-    found = replace(RUNTIME, left_out=left_out)
+    runtime = replace(RUNTIME, left_out=left_out)
     if "fusion" in left_out:
-        found = replace(found, executed=partial(executed, absorbing=False))
+        runtime = replace(runtime, executed=partial(executed, absorbing=False))
     if "kernels" not in left_out:
-        return found
+        return runtime
     rules = replace(
         RUNTIME.array, in_place=_casts, columns=_no_columns, scratch=_none, filters=_none, own_kernels=False
     )
-    return replace(found, kernels=tflm.RUNTIME.kernels, own_kernels=False, array=rules)
+    return replace(runtime, kernels=tflm.RUNTIME.kernels, own_kernels=False, array=rules)
 
 
 def _casts(graph: Graph, op: Operator) -> bool:
@@ -58,12 +58,12 @@ def _none(*rules: object) -> int:
 
 def _ladder() -> tuple[AblationStep, ...]:
     """From an interpreter to all of it: a technique more at each step."""
-    missing, found = list(TECHNIQUES), [AblationStep("interpreter", tflm.RUNTIME.name)]
-    found.append(AblationStep("code generation", "tinyengine", frozenset(missing)))
+    missing, steps = list(TECHNIQUES), [AblationStep("interpreter", tflm.RUNTIME.name)]
+    steps.append(AblationStep("code generation", "tinyengine", frozenset(missing)))
     while missing:
         name = missing.pop(0)
-        found.append(AblationStep(name, "tinyengine", frozenset(missing)))
-    return (*found, AblationStep("in place", "tinyengine", in_place=True))
+        steps.append(AblationStep(name, "tinyengine", frozenset(missing)))
+    return (*steps, AblationStep("in place", "tinyengine", in_place=True))
 
 
 RUNTIME = Runtime(

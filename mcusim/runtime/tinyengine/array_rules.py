@@ -41,12 +41,12 @@ def columns(shapes: Sequence[Geometry], im2col: str = IM2COL[0]) -> tuple[int, .
 
 def scratch_bytes(shapes: Sequence[Geometry], over_input: bool = True, im2col: str = IM2COL[0]) -> int:
     """Bytes of the scratch buffer; ``over_input``: depthwise convolutions are in place."""
-    found = [_WIDE * n * _column(g) for g, n in zip(shapes, columns(shapes, im2col), strict=True)]
+    numbers = [_WIDE * n * _column(g) for g, n in zip(shapes, columns(shapes, im2col), strict=True)]
     for g in shapes:
         if g.traits.parametric and g.traits.depthwise:
             plane = (g.in_h + g.kernel_h // 2 * 2) * (g.in_w + g.kernel_w // 2 * 2)
-            found.append(2 * (plane if over_input else g.kernel_h * g.kernel_w * g.in_c))
-    return max(found, default=0)
+            numbers.append(2 * (plane if over_input else g.kernel_h * g.kernel_w * g.in_c))
+    return max(numbers, default=0)
 
 
 def filter_bytes(shapes: Sequence[Geometry]) -> int:
@@ -60,9 +60,9 @@ def filter_bytes(shapes: Sequence[Geometry]) -> int:
 def parameter_bytes(graph: Graph) -> int:
     """Bytes of weights, and of a bias and a scale for each output channel."""
     every = [op for op in graph.operators if op.traits.parametric and op.inputs[1] >= 0]
-    found = {op.inputs[1]: op for op in every}.values()  # patches share them
-    weights = sum(graph.tensors[op.inputs[1]].bytes for op in found)
-    return weights + _PER_CHANNEL * sum(graph.tensors[op.outputs[0]].shape[-1] for op in found)
+    values = {op.inputs[1]: op for op in every}.values()  # patches share them
+    weights = sum(graph.tensors[op.inputs[1]].bytes for op in values)
+    return weights + _PER_CHANNEL * sum(graph.tensors[op.outputs[0]].shape[-1] for op in values)
 
 
 def _convolves(g: Geometry) -> bool:

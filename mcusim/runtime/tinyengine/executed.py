@@ -28,8 +28,8 @@ def executed(graph: Graph, absorbing: bool = True) -> Graph:
     operators = _absorbed(inner) if absorbing else list(inner.operators)
     replaced: dict[int, int] = {}
     kept: list[Operator] = []
-    for one in operators:
-        op = replace(one, inputs=tuple(replaced.get(t, t) for t in one.inputs))
+    for operator in operators:
+        op = replace(operator, inputs=tuple(replaced.get(t, t) for t in operator.inputs))
         if _nothing(inner, op, operators):
             replaced[op.outputs[0]] = op.inputs[0]
         else:
@@ -64,7 +64,7 @@ def _conversion(graph: Graph, op: Operator) -> tuple[int, int] | None:
     source, target = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if source.constant or (source.dtype == "float32") == (target.dtype == "float32"):
         return None
-    readers = {t: sum(t in one.inputs for one in graph.operators) for t in (source.index, target.index)}
+    readers = {t: sum(t in operator.inputs for operator in graph.operators) for t in (source.index, target.index)}
     if source.dtype == "float32" and source.index in graph.inputs:
         only = readers[source.index] == 1 and source.index not in graph.outputs
         return (source.index, target.index) if only else None
@@ -93,7 +93,7 @@ def _absorbable(graph: Graph, op: Operator, readers: Mapping[int, Sequence[Opera
     if table.reshape(-1, 2)[[0, 3]].any():
         return False
     windows = readers.get(target.index, ())
-    return bool(windows) and all(_unpadded(one) and one.inputs.count(target.index) == 1 for one in windows)
+    return bool(windows) and all(_unpadded(window) and window.inputs.count(target.index) == 1 for window in windows)
 
 
 def _unpadded(op: Operator) -> bool:
@@ -125,7 +125,7 @@ def _nothing(graph: Graph, op: Operator, operators: Sequence[Operator]) -> bool:
         return _same(source, target)
     if not op.traits.view or not _same(source, target):
         return False
-    return all(_indifferent(one, source, target) for one in operators if target.index in one.inputs)
+    return all(_indifferent(operator, source, target) for operator in operators if target.index in operator.inputs)
 
 
 def _indifferent(reader: Operator, source: Tensor, target: Tensor) -> bool:

@@ -36,30 +36,30 @@ def lines(frame: pandas.DataFrame, along: str, value: str = "latency_ms", **fixe
     kept = frame[frame["status"] == "ok"]
     for name, wanted in fixed.items():
         kept = kept[kept[name] == wanted]
-    found: dict[tuple[Any, ...], dict[Any, float]] = {}
+    entries: dict[tuple[Any, ...], dict[Any, float]] = {}
     for row in kept.to_dict("records"):
-        found.setdefault(tuple(row[name] for name in inputs), {})[row[along]] = row[value]
-    if not found:
+        entries.setdefault(tuple(row[name] for name in inputs), {})[row[along]] = row[value]
+    if not entries:
         raise ValueError(f"no point along {along} ran")
-    return [(dict(zip(inputs, key, strict=True)), values) for key, values in found.items()]
+    return [(dict(zip(inputs, key, strict=True)), values) for key, values in entries.items()]
 
 
-def never_rises(found: Iterable[Line], near: float = 1.0) -> bool:
+def never_rises(result: Iterable[Line], near: float = 1.0) -> bool:
     """Along every line, in its order; by less than the factor ``near`` is not rising."""
-    return all(b <= a * near for _, line in found for a, b in pairwise(line.values()))
+    return all(b <= a * near for _, line in result for a, b in pairwise(line.values()))
 
 
-def never_falls(found: Iterable[Line]) -> bool:
-    return all(b >= a for _, line in found for a, b in pairwise(line.values()))
+def never_falls(result: Iterable[Line]) -> bool:
+    return all(b >= a for _, line in result for a, b in pairwise(line.values()))
 
 
-def ratios(found: Iterable[Line], of: Any, to: Any) -> list[float]:
+def ratios(result: Iterable[Line], of: Any, to: Any) -> list[float]:
     """The figure at ``of`` in parts of that at ``to``, for each line; infinite when only the latter is 0."""
-    return [line[of] / line[to] if line[to] else 1.0 if line[of] == line[to] else inf for _, line in found]
+    return [line[of] / line[to] if line[to] else 1.0 if line[of] == line[to] else inf for _, line in result]
 
 
 def span(values: Iterable[float], digits: int = 2) -> str:
     """Least and largest, once if they read the same: ``1.02 to 1.27``."""
-    found = list(values)
-    low, high = (f"{value:.{digits}f}" for value in (min(found), max(found)))
+    items = list(values)
+    low, high = (f"{value:.{digits}f}" for value in (min(items), max(items)))
     return low if low == high else f"{low} to {high}"

@@ -58,20 +58,22 @@ class FirmwareDiagnosis:
     def findings(self, stop: Stop) -> list[FirmwareFinding]:
         """Every finding of a run that came to ``stop`` once: of one rule, function and line that started a transfer the
         first, with the sum of all; in order of time, where what is wrong with a transfer is so from its start on."""
-        found: dict[tuple[object, ...], FirmwareFinding] = {}
+        findings: dict[tuple[object, ...], FirmwareFinding] = {}
         certain: dict[tuple[object, ...], int] = {}  # times that the bytes were wrong, and not perhaps
-        for one, sure in (*self._all(), *((one, True) for one in self._of_end(stop))):
-            started = None if one.transfer is None else one.transfer.started.source or one.transfer.started.pc
-            key = one.rule, one.where, started, one.variable if one.rule in _BY_VARIABLE else None
-            certain[key] = certain.get(key, 0) + one.times * sure
-            old = found.get(key)
+        for finding, sure in (*self._all(), *((firmware_finding, True) for firmware_finding in self._of_end(stop))):
+            started = (
+                None if finding.transfer is None else finding.transfer.started.source or finding.transfer.started.pc
+            )
+            key = finding.rule, finding.where, started, finding.variable if finding.rule in _BY_VARIABLE else None
+            certain[key] = certain.get(key, 0) + finding.times * sure
+            old = findings.get(key)
             if old is None:
-                found[key] = one
+                findings[key] = finding
             else:
-                low, high, cycle = min(old.low, one.low), max(old.high, one.high), min(old.cycle, one.cycle)
-                found[key] = replace(old, times=old.times + one.times, low=low, high=high, cycle=cycle)
-        shown = [_of_all(one, certain[key]) for key, one in found.items()]
-        return sorted(_without_consequences(shown), key=lambda one: one.cycle)
+                low, high, cycle = min(old.low, finding.low), max(old.high, finding.high), min(old.cycle, finding.cycle)
+                findings[key] = replace(old, times=old.times + finding.times, low=low, high=high, cycle=cycle)
+        shown = [_of_all(firmware_finding, certain[key]) for key, firmware_finding in findings.items()]
+        return sorted(_without_consequences(shown), key=lambda firmware_finding: firmware_finding.cycle)
 
     def _all(self) -> Iterator[tuple[FirmwareFinding, bool]]:
         """The findings, and whether the bytes of each were wrong in this run; of reports those that were come first,
@@ -80,12 +82,12 @@ class FirmwareDiagnosis:
             cause = self._explain[report.kind](report)
             if cause is not None:
                 yield self._finding(report, cause), report.kind not in _PERHAPS
-        yield from ((one, True) for one in self._of_transfers())
+        yield from ((transfer, True) for transfer in self._of_transfers())
 
     def _of_transfers(self) -> Iterator[FirmwareFinding]:
         yield from map(self._clash, self._watcher.clashes.values())
         yield from map(self._failure, self._watcher.failures.values())
-        yield from (self._apart(*one) for one in self._watcher.apart.values())
+        yield from (self._apart(*entry) for entry in self._watcher.apart.values())
         for transfer in self._watcher.targets.values():
             if transfer.outcome == "error":  # a finding by itself, and perhaps nothing moved
                 continue
@@ -111,12 +113,12 @@ class FirmwareDiagnosis:
 
     def _of_registers(self) -> Iterator[FirmwareFinding]:
         """Mistakes with registers that ``mcusim emulate`` finds too."""
-        for one in self._emulator.peripherals.findings():
-            if one.rule in MISTAKES:
-                place = None if one.pc is None else self.places.at(one.pc)
-                text = one.text if place is None else f"{place.text()}: {one.text}"
-                low = one.address or 0
-                yield FirmwareFinding(one.rule, text, one.fix, place, low, low, None, one.count, 0)
+        for finding in self._emulator.peripherals.findings():
+            if finding.rule in MISTAKES:
+                place = None if finding.pc is None else self.places.at(finding.pc)
+                text = finding.text if place is None else f"{place.text()}: {finding.text}"
+                low = finding.address or 0
+                yield FirmwareFinding(finding.rule, text, finding.fix, place, low, low, None, finding.count, 0)
 
     def _of_end(self, stop: Stop) -> Iterator[FirmwareFinding]:
         yield from ending_findings(self._emulator, self._shadow, self.places, stop)
@@ -374,23 +376,25 @@ def _name(transfer: LoggedTransfer) -> str:
     return f"{transfer.controller} stream {transfer.stream}"
 
 
-def _without_consequences(found: list[FirmwareFinding]) -> Iterator[FirmwareFinding]:
+def _without_consequences(findings: list[FirmwareFinding]) -> Iterator[FirmwareFinding]:
     """Without those that say of a buffer what an early read of it says already: that its bytes were not there, or that
     no invalidate came behind an end that nobody waited for."""
-    early = {_accessed(one) for one in found if one.rule == "read-early"}
-    late = {_accessed(one) for one in found if one.rule == "missing-invalidate"} & early
-    for one in found:
-        if one.rule in ("never-transferred", "missing-invalidate") and _accessed(one) in early:
+    early = {_accessed(firmware_finding) for firmware_finding in findings if firmware_finding.rule == "read-early"}
+    late = {
+        _accessed(firmware_finding) for firmware_finding in findings if firmware_finding.rule == "missing-invalidate"
+    } & early
+    for finding in findings:
+        if finding.rule in ("never-transferred", "missing-invalidate") and _accessed(finding) in early:
             continue
-        again = one.rule == "read-early" and _accessed(one) in late
-        yield replace(one, fix=f"{one.fix}, and invalidate its cache lines after that") if again else one
+        again = finding.rule == "read-early" and _accessed(finding) in late
+        yield replace(finding, fix=f"{finding.fix}, and invalidate its cache lines after that") if again else finding
 
 
-def _of_all(found: FirmwareFinding, certain: int) -> FirmwareFinding:
+def _of_all(finding: FirmwareFinding, certain: int) -> FirmwareFinding:
     """With how often the text is true, where that is not always."""
-    some = 0 < certain < found.times
-    return replace(found, text=f"{found.text} ({certain:,} of {found.times:,} times)") if some else found
+    some = 0 < certain < finding.times
+    return replace(finding, text=f"{finding.text} ({certain:,} of {finding.times:,} times)") if some else finding
 
 
-def _accessed(one: FirmwareFinding) -> tuple[object, ...]:
-    return one.where, one.variable_name
+def _accessed(finding: FirmwareFinding) -> tuple[object, ...]:
+    return finding.where, finding.variable_name

@@ -55,7 +55,7 @@ class Place:
         return f"{self.function} ({self.source or f'{self.pc:#010x}'})"
 
     def to_json(self) -> dict[str, Any]:
-        callers = [one.to_json() for one in self.callers]
+        callers = [caller.to_json() for caller in self.callers]
         return {"pc": self.pc, "function": self.function, "source": self.source, "callers": callers}
 
 
@@ -117,9 +117,9 @@ class FirmwareFinding:
     def lines(self) -> tuple[str, ...]:
         """Every source line that it names: of the access, the start of the transfer, the other place, and callers."""
         started = None if self.transfer is None else self.transfer.started
-        places = [one for one in (self.place, started, self.other) if one is not None]
-        named = [one.source for place in places for one in (place, *place.callers)]
-        return tuple(dict.fromkeys(one for one in named if one is not None))
+        places = [item for item in (self.place, started, self.other) if item is not None]
+        named = [item.source for place in places for item in (place, *place.callers)]
+        return tuple(dict.fromkeys(text for text in named if text is not None))
 
     @property
     def source(self) -> str | None:
@@ -141,5 +141,5 @@ class FirmwareFinding:
             "times": self.times,
             "cycle": self.cycle,
             "seed": self.seed,
-            **{name: None if one is None else one.to_json() for name, one in places.items()},
+            **{name: None if item is None else item.to_json() for name, item in places.items()},
         }

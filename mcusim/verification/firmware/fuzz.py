@@ -46,16 +46,18 @@ def with_seeds(
     reference = result.run if compared else None
     count = min(processes or min(cores(), len(seeds) // SEEDS_EACH), len(seeds), MOST_PROCESSES)
     findings = list(result.findings)
-    known = {(one.rule, one.source, one.variable) for one in findings}
+    known = {
+        (firmware_finding.rule, firmware_finding.source, firmware_finding.variable) for firmware_finding in findings
+    }
     failed, done, interrupted = [], 0, False
     try:
         for outcome in _outcomes(case, seeds, reference, limit, count):
             done += 1
-            for one in outcome.findings:
-                key = one.rule, one.source, one.variable
+            for finding in outcome.findings:
+                key = finding.rule, finding.source, finding.variable
                 if key not in known:
                     known.add(key)
-                    findings.append(replace(one, seed=outcome.seed))
+                    findings.append(replace(finding, seed=outcome.seed))
             if outcome.failed:
                 failed.append(outcome)
             if tick is not None:

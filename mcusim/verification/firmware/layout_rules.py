@@ -22,10 +22,10 @@ def beyond(transfer: LoggedTransfer, variables: ProgramVariables) -> Iterator[tu
     sides = {"memory to peripheral": ("source",), "peripheral to memory": ("target",)}
     for side in sides.get(transfer.direction, ("source", "target")):
         low, high = (transfer.reads if side == "source" else transfer.writes)[0]
-        found = variables.at(low)
-        if found is not None and high > found.end:
+        variable = variables.at(low)
+        if variable is not None and high > variable.end:
             verb = "reads" if side == "source" else "writes"
-            yield f"{verb} {high - found.end:,} B past the end of {found.name[:60]}", found.end, high
+            yield f"{verb} {high - variable.end:,} B past the end of {variable.name[:60]}", variable.end, high
 
 
 def fixed(transfer: LoggedTransfer, variables: ProgramVariables) -> Iterator[tuple[str, int, int]]:
@@ -34,12 +34,12 @@ def fixed(transfer: LoggedTransfer, variables: ProgramVariables) -> Iterator[tup
     sides = {"memory to peripheral": ("source",), "peripheral to memory": ("target",)}
     for side in sides.get(transfer.direction, ("source", "target")):
         low, high = (transfer.reads if side == "source" else transfer.writes)[0]
-        found = variables.at(low)
-        if found is None or transfer.units < 2 or high - low > transfer.unit or low + transfer.size > found.end:
+        variable = variables.at(low)
+        if variable is None or transfer.units < 2 or high - low > transfer.unit or low + transfer.size > variable.end:
             continue
         verb = "reads all of its units from" if side == "source" else "writes all of its units to"
         bit = "MINC" if side == "target" or transfer.direction == "memory to peripheral" else "PINC"
-        yield f"{verb} the first {high - low} B of {found.name[:60]}: {bit} is not set", low, low + transfer.size
+        yield f"{verb} the first {high - low} B of {variable.name[:60]}: {bit} is not set", low, low + transfer.size
 
 
 def shared(

@@ -49,8 +49,8 @@ def observed(
         names=tuple(variables.name(a) or f"memory at {a:#010x}" for a, _ in memory),
         lost=shadow.lost,
         remarks=tuple(
-            one.text if one.pc is None else f"{diagnosis.places.at(one.pc).text()}: {one.text}"
-            for one in emulator.peripherals.findings()
-            if one.rule == "no-answer"
+            finding.text if finding.pc is None else f"{diagnosis.places.at(finding.pc).text()}: {finding.text}"
+            for finding in emulator.peripherals.findings()
+            if finding.rule == "no-answer"
         ),
     )

@@ -56,10 +56,10 @@ class FirmwareOutcome:
             return f"printed {len(printed)} lines instead of {len(wanted_lines)}"
         own = dict(self.memory)
         for (low, wanted), name in zip(other.memory, other.names, strict=True):
-            found = own.get(low, b"")[: len(wanted)]
-            different = [i for i, (a, b) in enumerate(zip(found, wanted, strict=False)) if a != b]
-            if found != wanted:
-                first = different[0] if different else len(found)
+            data = own.get(low, b"")[: len(wanted)]
+            different = [i for i, (a, b) in enumerate(zip(data, wanted, strict=False)) if a != b]
+            if data != wanted:
+                first = different[0] if different else len(data)
                 return f"{len(different) or len(wanted):,} B of memory differ, first at {low + first:#010x} in {name}"
         return None
 
@@ -82,7 +82,7 @@ class FirmwareSeed:
         return "; ".join(filter(None, (self.fault, self.difference)))
 
     def to_json(self) -> dict[str, Any]:
-        rules = list(dict.fromkeys(one.rule for one in self.findings))
+        rules = list(dict.fromkeys(finding.rule for finding in self.findings))
         return {"seed": self.seed, "difference": self.difference, "fault": self.fault, "rules": rules}
 
 
@@ -108,16 +108,16 @@ class FirmwareVerification(Displayed, SavedAsJson):
     def wrong(self) -> list[str]:
         """What is wrong with the firmware, in a few words each; nothing when it is clean."""
         count = len(self.findings)
-        found = [f"{count} finding{'s' if count > 1 else ''}"] if count else []
+        wrong = [f"{count} finding{'s' if count > 1 else ''}"] if count else []
         if self.run.fault is not None:
-            found.append("the run ended by a fault")
+            wrong.append("the run ended by a fault")
         elif self.missed is not None:
-            found.append(f"the run did not come to {self.missed}")
+            wrong.append(f"the run did not come to {self.missed}")
         if self.failed:
-            seeds = ", ".join(str(one.seed) for one in self.failed[:5])
+            seeds = ", ".join(str(seed.seed) for seed in self.failed[:5])
             more = len(self.failed) - 5
-            found.append(f"seed{'s' if ',' in seeds else ''} {seeds}{f' and {more} more' if more > 0 else ''} failed")
-        return found
+            wrong.append(f"seed{'s' if ',' in seeds else ''} {seeds}{f' and {more} more' if more > 0 else ''} failed")
+        return wrong
 
     def to_json(self) -> dict[str, Any]:
         """What ``mcusim verify --json`` writes for a firmware."""
@@ -125,11 +125,11 @@ class FirmwareVerification(Displayed, SavedAsJson):
         place = None if run.place is None else run.place.to_json()
         ended = {"kind": run.ended, "status": run.status, "fault": run.fault, "place": place, "missed": self.missed}
         counts = {"cycles": run.cycles, "instructions": run.instructions, "transfers": run.transfers}
-        fuzz = {"seeds": list(self.seeds), "failed": [one.to_json() for one in self.failed]} if self.seeds else None
+        fuzz = {"seeds": list(self.seeds), "failed": [seed.to_json() for seed in self.failed]} if self.seeds else None
         return {
             "firmware": self.image,
             "machine": self.machine.name,
-            "findings": [one.to_json() for one in self.findings],
+            "findings": [finding.to_json() for finding in self.findings],
             "notes": list(self.notes),
             "interrupted": self.interrupted,
             "run": {**ended, **counts},

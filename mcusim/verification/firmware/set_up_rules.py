@@ -14,11 +14,11 @@ __all__ = ["clock_missing"]
 
 def clock_missing(emulator: Emulator, controller: str) -> str | None:
     """The bit of RCC that has to be set for ``controller``, where a program that was run from reset has not set it."""
-    found = clock_bit(family_of(emulator.machine) or "", controller)
+    pair = clock_bit(family_of(emulator.machine) or "", controller)
     rcc = next((block for block in emulator.peripherals.blocks if block.name == "RCC"), None)
-    if found is None or rcc is None or not emulator.peripherals.from_reset:
+    if pair is None or rcc is None or not emulator.peripherals.from_reset:
         return None
-    register, bit = found
+    register, bit = pair
     if register not in rcc.names or rcc[register] >> bit & 1:
         return None
     return f"bit {bit} of RCC_{register}"

@@ -41,8 +41,8 @@ class Report:
 
 
 def _report(row: list[int]) -> Report:
-    found = Report(*row[: W.R_CALLERS])  # type: ignore[arg-type]  # the callers come behind
-    return replace(found, callers=tuple(filter(None, row[W.R_CALLERS :])))
+    report = Report(*row[: W.R_CALLERS])  # type: ignore[arg-type]  # the callers come behind
+    return replace(report, callers=tuple(filter(None, row[W.R_CALLERS :])))
 
 
 class Shadow:
@@ -55,10 +55,10 @@ class Shadow:
         memory = emulator.memory
         for region in emulator.machine.memory.values():
             if region.writable:
-                own = next(one for one in memory.contents if one.base == region.base)
+                own = next(content for content in memory.contents if content.base == region.base)
                 arrays = self._made(region.size, own.view == own.memory, region.kind == "tcm")
                 self._arrays |= dict.fromkeys((region.base, *region.aliases), arrays)
-        memory.contents = [self._with_arrays(one) for one in memory.contents]
+        memory.contents = [self._with_arrays(content) for content in memory.contents]
         emulator.install_ranges(None)
         words = self.words
         words[W.EXCEPTIONS] = emulator.interrupts.state.ctypes.data
@@ -78,11 +78,11 @@ class Shadow:
             "lines": np.zeros((size >> W.CACHE_LINE) + 1, np.uint64) if lines else None,
         }
 
-    def _with_arrays(self, one: Bytes) -> Bytes:
-        arrays = self._arrays.get(one.base)
+    def _with_arrays(self, result: Bytes) -> Bytes:
+        arrays = self._arrays.get(result.base)
         if arrays is None:
-            return one
-        return replace(one, **{name: 0 if a is None else int(a.ctypes.data) for name, a in arrays.items()})
+            return result
+        return replace(result, **{name: 0 if a is None else int(a.ctypes.data) for name, a in arrays.items()})
 
     @property
     def reports(self) -> list[Report]:
@@ -98,9 +98,9 @@ class Shadow:
 
     def newest(self, low: int, high: int) -> bytes:
         """Bytes ``low`` to below ``high`` of one region as they were written last, in the cache or in memory."""
-        one = next(one for one in self._emulator.memory.contents if one.base <= low < one.end)
-        arrays, first, size = self._arrays[one.base], low - one.base, high - low
-        view, memory = (np.frombuffer(ctypes.string_at(at + first, size), np.uint8) for at in (one.view, one.memory))
+        item = next(content for content in self._emulator.memory.contents if content.base <= low < content.end)
+        arrays, first, size = self._arrays[item.base], low - item.base, high - low
+        view, memory = (np.frombuffer(ctypes.string_at(at + first, size), np.uint8) for at in (item.view, item.memory))
         in_view = arrays["seen"][first : first + size] == arrays["meant"][first : first + size]
         return bytes(np.where(in_view, view, memory))
 

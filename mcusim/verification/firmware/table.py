@@ -41,13 +41,13 @@ def firmware_verification_table(result: FirmwareVerification) -> str:
         lines += _row("", f"{at}, {called}" if called else at)
     if result.missed is not None:
         lines += _row("", f"it did not come to {result.missed[:80]}")
-    seen = sum(one.seed is None for one in result.findings)
+    seen = sum(firmware_finding.seed is None for firmware_finding in result.findings)
     lines += _row("observed", f"{seen:,} finding{'s' if seen > 1 else ''}" if seen else "no findings")
     lines += _fuzzed(result)
     for note in result.notes:
         lines += _row("note", note)
-    for number, one in enumerate(result.findings[:SHOWN], 1):
-        lines += ["", *_finding(number, one)]
+    for number, finding in enumerate(result.findings[:SHOWN], 1):
+        lines += ["", *_finding(number, finding)]
     rest = len(result.findings) - SHOWN
     if rest > 0:
         lines += ["", f"and {rest} more; --json lists all"]
@@ -60,7 +60,7 @@ def _fuzzed(result: FirmwareVerification) -> list[str]:
     first, last = result.seeds[0], result.seeds[-1]
     seeds = f"seeds {first} to {last}" if last != first else f"seed {first}"
     seeds += ", interrupted" if result.interrupted else ""
-    new = sum(one.seed is not None for one in result.findings)
+    new = sum(finding.seed is not None for finding in result.findings)
     more = f"; {new} more finding{'s' if new > 1 else ''}" if new else ""
     if not result.failed:
         return _row("fuzz", f"{seeds}: each did what the undisturbed run did{more}")
@@ -78,36 +78,39 @@ def _row(name: str, text: str) -> list[str]:
     return [f"{name:<14}{first.strip()}", *(f"{'':<14}{line.strip()}" for line in rest)]
 
 
-def _finding(number: int, one: FirmwareFinding) -> list[str]:
-    rule = f"{number}. {one.rule}: {FIRMWARE_RULES[one.rule]}"
-    pc = "" if one.place is None else f"PC {one.place.pc:#010x} in {one.place.text()}"
-    texts = ["; ".join(filter(None, (pc, _when(one)))), one.text]
-    if one.place is not None and one.place.callers:
-        texts.append(_called(one.place))
-    if one.transfer is not None:
-        texts.append(_transfer(one.transfer))
-    texts.append(f"fix: {one.fix}")
+def _finding(number: int, finding: FirmwareFinding) -> list[str]:
+    rule = f"{number}. {finding.rule}: {FIRMWARE_RULES[finding.rule]}"
+    pc = "" if finding.place is None else f"PC {finding.place.pc:#010x} in {finding.place.text()}"
+    texts = ["; ".join(filter(None, (pc, _when(finding)))), finding.text]
+    if finding.place is not None and finding.place.callers:
+        texts.append(_called(finding.place))
+    if finding.transfer is not None:
+        texts.append(_transfer(finding.transfer))
+    texts.append(f"fix: {finding.fix}")
     return [
         *textwrap.wrap(rule, WIDTH, subsequent_indent="   "),
         *(line for text in texts for line in wrapped(text, WIDTH)),
     ]
 
 
-def _when(one: FirmwareFinding) -> str:
+def _when(finding: FirmwareFinding) -> str:
     """The bytes, the cycle and how often; of what is about no bytes how often alone."""
-    times = f"{one.times:,} times" if one.times > 1 else ""
-    if one.high <= one.low:
+    times = f"{finding.times:,} times" if finding.times > 1 else ""
+    if finding.high <= finding.low:
         return times
-    variable = f" in {one.variable}" if one.variable else ""
-    where = f"{one.low:#010x} to {one.high - 1:#010x} ({size(one.high - one.low)}){variable}, cycle {one.cycle:,}"
-    return ", ".join(filter(None, (where, times, "" if one.seed is None else f"seed {one.seed}")))
+    variable = f" in {finding.variable}" if finding.variable else ""
+    where = (
+        f"{finding.low:#010x} to {finding.high - 1:#010x}"
+        f" ({size(finding.high - finding.low)}){variable}, cycle {finding.cycle:,}"
+    )
+    return ", ".join(filter(None, (where, times, "" if finding.seed is None else f"seed {finding.seed}")))
 
 
 def _called(place: Place) -> str:
-    return f"called by {', '.join(one.text() for one in place.callers)}" if place.callers else ""
+    return f"called by {', '.join(caller.text() for caller in place.callers)}" if place.callers else ""
 
 
-def _transfer(one: TransferUse) -> str:
-    registers = ", ".join(f"{name} {value:#x}" for name, value in one.registers.items())
-    started = ", ".join(filter(None, (one.started.text(), _called(one.started))))
-    return f"{one.text()}, started at PC {one.started.pc:#010x} in {started}: {registers}"
+def _transfer(transfer_use: TransferUse) -> str:
+    registers = ", ".join(f"{name} {value:#x}" for name, value in transfer_use.registers.items())
+    started = ", ".join(filter(None, (transfer_use.started.text(), _called(transfer_use.started))))
+    return f"{transfer_use.text()}, started at PC {transfer_use.started.pc:#010x} in {started}: {registers}"

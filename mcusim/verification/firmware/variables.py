@@ -34,15 +34,15 @@ class ProgramVariables:
     def __init__(self, image: Image) -> None:
         objects = (s for s in image.symbols if s.kind in ("object", "label") and s.size)
         self._all = sorted({Variable(s.address, s.address + s.size, s.name) for s in objects})
-        self._starts = [one.address for one in self._all]
+        self._starts = [variable.address for variable in self._all]
 
     def at(self, address: int) -> Variable | None:
         """The variable that has the byte, the smallest of several."""
         last = bisect_right(self._starts, address)
-        found = [one for one in self._all[max(0, last - ENCLOSING) : last] if address < one.end]
-        return min(found, key=lambda one: one.end - one.address, default=None)
+        variables = [variable for variable in self._all[max(0, last - ENCLOSING) : last] if address < variable.end]
+        return min(variables, key=lambda variable: variable.end - variable.address, default=None)
 
     def name(self, address: int) -> str | None:
         """The variable with the offset into it, or None."""
-        found = self.at(address)
-        return None if found is None else found.place(address)
+        variable = self.at(address)
+        return None if variable is None else variable.place(address)

@@ -109,15 +109,15 @@ class Watcher:
         writable = [
             (b, b + r.size) for r in self.emulator.machine.memory.values() if r.writable for b in (r.base, *r.aliases)
         ]
-        found: list[tuple[int, int]] = []
+        touched: list[tuple[int, int]] = []
         for low, high in sorted(self._touched):
             if not any(a <= low and high <= b for a, b in writable):
                 continue
-            if found and low <= found[-1][1]:
-                found[-1] = found[-1][0], max(found[-1][1], high)
+            if touched and low <= touched[-1][1]:
+                touched[-1] = touched[-1][0], max(touched[-1][1], high)
             else:
-                found.append((low, high))
-        return found
+                touched.append((low, high))
+        return touched
 
     def begins(self, source: int, target: int, size: int) -> int:
         """A transfer begins; returns its number."""
@@ -126,7 +126,9 @@ class Watcher:
             code = code % (W.MOST_CODES - 1) + 1
         self._next = code % (W.MOST_CODES - 1) + 1
         words, log = self._words, self.emulator.dma.log
-        owner = next((one for one in reversed(log.running) if any(a <= target < b for a, b in one.writes)), None)
+        owner = next(
+            (transfer for transfer in reversed(log.running) if any(a <= target < b for a, b in transfer.writes)), None
+        )
         if owner is not None:  # a further part of it, or else its own record follows
             self.by_code[code] = owner
         words[W.SITES + code] = self.emulator.peripherals.pc if owner is None else owner.pc
@@ -138,10 +140,10 @@ class Watcher:
 
     def unit(self, address: int, size: int, write: bool) -> None:
         """A unit of a transfer with a peripheral has moved."""
-        for one in reversed(self.emulator.dma.log.running):
-            place = next(((a, b) for a, b in (one.writes if write else one.reads) if a <= address < b), None)
-            code = self._codes.get(one.number)
-            if place is not None and code is not None and self.by_code.get(code) is one:
+        for transfer in reversed(self.emulator.dma.log.running):
+            place = next(((a, b) for a, b in (transfer.writes if write else transfer.reads) if a <= address < b), None)
+            code = self._codes.get(transfer.number)
+            if place is not None and code is not None and self.by_code.get(code) is transfer:
                 words, state = self._words, self.emulator.memory.state
                 if write:  # of two buffers the one that is filled
                     words[W.TARGET_LOWS + code], words[W.TARGET_ENDS + code] = place
@@ -172,7 +174,7 @@ class Watcher:
     def _stopped(self, transfer: LoggedTransfer) -> None:
         """The program has cleared its EN."""
         self.stopped[transfer.number] = self.emulator.peripherals.pc
-        self._told(lambda one: one is transfer, transfer.size)
+        self._told(lambda item: item is transfer, transfer.size)
         low, words = transfer.writes[0][0], self._words
         for i in range(int(words[W.TARGETS_USED])):
             t = W.TARGETS + i * W.TARGET
@@ -216,7 +218,7 @@ class Watcher:
     @property
     def unknown(self) -> list[LoggedTransfer]:
         """Transfers of whose end the program does not know."""
-        return [one for slot, one in self._open.items() if self._knows(slot) < one.size]
+        return [transfer for slot, transfer in self._open.items() if self._knows(slot) < transfer.size]
 
     def calls(self) -> tuple[int, ...]:
         """Where the calls under way go back to, the last one first; a handler's own only."""
@@ -265,13 +267,13 @@ class Watcher:
         if t not in slots[:used] and used < W.MOST_TARGETS:
             t = slots[used]
             words[W.TARGETS_USED] = used + 1
-        found = self.variables.at(low)
-        limit = 0 if found is None else found.end
+        variable = self.variables.at(low)
+        limit = 0 if variable is None else variable.end
         words[t + W.T_LOW], words[t + W.T_END], words[t + W.T_LIMIT], words[t + W.T_CODE] = low, end, limit, code
 
     def _there(self, transfer: LoggedTransfer, size: int) -> None:
-        for slot, one in self._open.items():
-            if one is transfer:
+        for slot, logged_transfer in self._open.items():
+            if logged_transfer is transfer:
                 at = W.OPENS + slot * W.OPEN + W.O_THERE
                 self._words[at] = max(int(self._words[at]), size)
 
@@ -280,7 +282,7 @@ class Watcher:
         words = self._words
         for irq in block.lines:
             off = W.OFF + irq + FIRST_LINE
-            if any(one.line_enabled(irq) for one in self._of_line[irq]):
+            if any(block.line_enabled(irq) for block in self._of_line[irq]):
                 words[off] = min(0, words[off])
             elif words[off] == 0:
                 words[off] = max(1, int(self.emulator.memory.state[L.NOW]))
@@ -305,31 +307,31 @@ class Watcher:
         if stream is not None:
             number = int(stream[1] or stream[2])
             counts = "NDTR" in label
-            for slot, one in list(self._open.items()):
-                if one.controller == block.name and one.stream == number:
+            for slot, transfer in list(self._open.items()):
+                if transfer.controller == block.name and transfer.stream == number:
                     there = int(self._words[W.OPENS + slot * W.OPEN + W.O_THERE])
-                    size = (one.units - value) * one.unit if counts else there
-                    self._tell(slot, one, max(there, size) if counts else there)
+                    size = (transfer.units - value) * transfer.unit if counts else there
+                    self._tell(slot, transfer, max(there, size) if counts else there)
         elif label.endswith("SR"):
             half = {"L": range(4), "H": range(4, 8)}.get(label.rpartition("_")[2][0])
             if (channel := _STATUS.search(label)) is not None:
                 half = range(int(channel[1]), int(channel[1]) + 1)
-            self._told(lambda one: self._shows(one, block.name, half), None)
+            self._told(lambda item: self._shows(item, block.name, half), None)
 
     def _shows(self, transfer: LoggedTransfer, controller: str, half: range | None) -> bool:
         """Whether the flags say of a transfer how far it is: not while those of an earlier one are still set."""
         if transfer.controller != controller or (half is not None and transfer.stream not in half):
             return False
-        block = next(one for one in self.emulator.dma if one.name == controller)
-        lane = next(one for one in block.streams if one.number == transfer.stream)
+        block = next(block for block in self.emulator.dma if block.name == controller)
+        lane = next(stream for stream in block.streams if stream.number == transfer.stream)
         complete = lane.names.get("CTCIF", lane.names.get("TCIF", 0))
         return not lane.stale & complete
 
     def _told(self, which: object, size: int | None) -> None:
-        for slot, one in list(self._open.items()):
-            if which(one):  # type: ignore[operator]
+        for slot, transfer in list(self._open.items()):
+            if which(transfer):  # type: ignore[operator]
                 there = int(self._words[W.OPENS + slot * W.OPEN + W.O_THERE])
-                self._tell(slot, one, there if size is None else size)
+                self._tell(slot, transfer, there if size is None else size)
 
     def _tell(self, slot: int, transfer: LoggedTransfer, size: int) -> None:
         """The code that runs learns that so many bytes are there."""

@@ -155,9 +155,9 @@ class Coherency:
     def _beside(self, low: int, high: int) -> list[tuple[int, int, Held]]:
         """What shares a line with ``low`` to ``high`` and is none of it."""
         first, end = self._lines.around(low, high)
-        found = self._bytes.known(first, low) if first < low else []
+        entries = self._bytes.known(first, low) if first < low else []
         after = self._bytes.known(high, end) if high < end else []
-        return [*found, *after]
+        return [*entries, *after]
 
     def _shared(self, first: int, place: int, low: int, high: int) -> None:
         task = self._tasks[place]

@@ -77,7 +77,7 @@ class Contents:
             operators = ", ".join(str(operator) for operator in sorted(users))
             text = f"operators {operators} read {name}, and none reads {sizes[home.span.bytes]} of the same size"
             fix = f"correct the address from which one of them has its weights to that of {sizes[home.span.bytes]}"
-            places = tuple(dict.fromkeys(place for found in users.values() for place in found))
+            places = tuple(dict.fromkeys(place for user in users.values() for place in user))
             self._findings.add("wrong-data", places, home.span.address, home.span.end, text, fix)
 
     def _read(self, place: int, task: Compute, operand: Operand, key: str) -> None:

@@ -60,12 +60,12 @@ class Limits:
         """``span`` lies in regions of the machine that the task reaches and may write."""
         low, high = span.address, span.end
         try:
-            found = list(regions(span, self._machine, f"{called(task)}, {name}"))
+            items = list(regions(span, self._machine, f"{called(task)}, {name}"))
         except ProgramError as error:
             fix = f"put it into one of {', '.join(self._machine.memory)}, where there is room for it"
             self._findings.add("bounds", (place,), low, high, str(error), fix)
             return
-        for region in found:
+        for region in items:
             if write and not region.writable:
                 text = f"{called(task)}, {name}: region '{region.name}' cannot be written"
                 self._findings.add("bounds", (place,), low, high, text, "put it into memory that can be written")

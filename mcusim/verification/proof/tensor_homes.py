@@ -40,10 +40,10 @@ class TensorHomes:
 
     def all_at(self, address: int, operator: int, written: bool = False) -> list[Buffer]:
         """As :meth:`at`, with all tensors that share the bytes: a view and what it is a view of."""
-        found = list(self._around(address, operator))
+        buffers = list(self._around(address, operator))
         step = self._steps.get(operator, operator)
-        meant = [buffer for buffer in found if (buffer.first == step) is written]
-        return meant or found
+        meant = [buffer for buffer in buffers if (buffer.first == step) is written]
+        return meant or buffers
 
     def producer(self, buffer: Buffer) -> int | None:
         """The operator that computes an activation, by its lifetime."""

@@ -45,11 +45,13 @@ class Diagnosis:
         """Every violation, in the order they were made; those that say the same of the same tasks are one."""
         alike: dict[tuple[object, ...], Violation] = {}
         for v in self._sanitizer.violations:
-            found = self.explained(v)
-            key = v.kind, found.finding.rule, found.finding.tasks
-            one = alike.get(key, v)
-            times = v.times + (one.times if one is not v else 0)
-            alike[key] = replace(one, low=min(one.low, v.low), high=max(one.high, v.high), times=times)
+            observation = self.explained(v)
+            key = v.kind, observation.finding.rule, observation.finding.tasks
+            violation = alike.get(key, v)
+            times = v.times + (violation.times if violation is not v else 0)
+            alike[key] = replace(
+                violation, low=min(violation.low, v.low), high=max(violation.high, v.high), times=times
+            )
         return [self.explained(v) for v in alike.values()]
 
     def unseen(self, finding: Finding) -> Observation:
@@ -73,7 +75,7 @@ class Diagnosis:
 
     def _observed(self, finding: Finding, v: Violation, task: Task) -> Observation:
         by_core = v.kind == N.CORE_READ
-        found = self._image.line_at(v.pc) if by_core else None
+        pair = self._image.line_at(v.pc) if by_core else None
         function = self._image.function_at(v.pc) if by_core else None
         return Observation(
             finding,
@@ -85,7 +87,7 @@ class Diagnosis:
             v.low,
             v.low // self._line * self._line if self._line and (v.held or not by_core) else None,
             v.pc if by_core else None,
-            f"{found[0].rpartition('/')[2]}:{found[1]}" if found else None,
+            f"{pair[0].rpartition('/')[2]}:{pair[1]}" if pair else None,
             function[0] if function else None,
             v.now,
             v.times,

@@ -31,8 +31,8 @@ class Monitor(Sanitizer):
 
     def check(self) -> None:
         """Raise SanitizerHalt if there is a violation and the run is to stop at it."""
-        if self._stops and (found := self.violations):
-            raise SanitizerHalt(self._diagnosis().explained(found[0]))
+        if self._stops and (violations := self.violations):
+            raise SanitizerHalt(self._diagnosis().explained(violations[0]))
 
     def _diagnosis(self) -> Diagnosis:
         """Made when it is asked for: one that was kept would keep the emulator's memory until the next collection."""
@@ -44,8 +44,8 @@ class Monitor(Sanitizer):
         """What was seen so far, in order; then lines that are shared at buffer edges and did nothing in this run."""
         diagnosis = self._diagnosis()
         seen = diagnosis.all()
-        lines = {one.line for one in seen if one.finding.rule == "shared-line"}
-        return seen + [diagnosis.unseen(found) for found in self._edges if found.low not in lines]
+        lines = {observation.line for observation in seen if observation.finding.rule == "shared-line"}
+        return seen + [diagnosis.unseen(edge) for edge in self._edges if edge.low not in lines]
 
     @cached_property
     def _edges(self) -> list[Finding]:

@@ -71,19 +71,19 @@ class Sanitizer:
         for region in machine.memory.values():
             if region.writable:
                 seen, meant = np.zeros(region.size, np.uint16), np.zeros(region.size, np.uint16)
-                view = next(one for one in memory.contents if one.base == region.base)
+                view = next(content for content in memory.contents if content.base == region.base)
                 stored = seen if view.view == view.memory else np.zeros(region.size, np.uint16)
                 self._writers |= dict.fromkeys((region.base, *region.aliases), (seen, stored, meant))
-        memory.contents = [self._with_writers(one) for one in memory.contents]
+        memory.contents = [self._with_writers(content) for content in memory.contents]
         s = memory.state
         s[L.VIOLATIONS], s[L.STACK_FROM], s[L.STACK_TO] = self._notes.ctypes.data, stack.address, stack.end
         self._emulator.state[C.HALT_ON_VIOLATION] = halt
 
-    def _with_writers(self, one: Bytes) -> Bytes:
-        if one.base not in self._writers:
-            return one
-        seen, stored, meant = (int(array.ctypes.data) for array in self._writers[one.base])
-        return replace(one, seen=seen, stored=stored, meant=meant)
+    def _with_writers(self, result: Bytes) -> Bytes:
+        if result.base not in self._writers:
+            return result
+        seen, stored, meant = (int(array.ctypes.data) for array in self._writers[result.base])
+        return replace(result, seen=seen, stored=stored, meant=meant)
 
     def mark(self, address: int, size: int, writer: int) -> None:
         """``writer`` wrote these bytes: the core sees that, memory has it, the program means it."""
@@ -97,13 +97,13 @@ class Sanitizer:
             stored[:] = 0
 
     def _views(self, address: int, size: int) -> list[tuple[Any, Any, Any]]:
-        found = []
+        views = []
         for base, arrays in self._writers.items():
             low, high = max(address, base), min(address + size, base + len(arrays[0]))
             if low < high:
                 seen, stored, meant = (array[low - base : high - base] for array in arrays)
-                found.append((seen, stored, meant))
-        return found
+                views.append((seen, stored, meant))
+        return views
 
     # as the run goes
 
@@ -154,13 +154,13 @@ def _meant(program: Program, inputs: Sequence[Span]) -> dict[int, list[Run]]:
     writers: ByteMap[int] = ByteMap(int, int)
     for span in inputs:
         writers.put(span.address, span.end, APPLICATION)
-    found: dict[int, list[Run]] = {}
+    meant: dict[int, list[Run]] = {}
     for place, task in enumerate(program.tasks):
         if isinstance(task, Transfer):
-            found[place] = list(writers.known(task.source.address, task.source.end))
+            meant[place] = list(writers.known(task.source.address, task.source.end))
             writers.put(task.destination.address, task.destination.end, place + 1)
         elif isinstance(task, Compute):
             for operand in task.operands:
                 if operand.access == "w":
                     writers.put(operand.span.address, operand.span.end, place + 1)
-    return found
+    return meant

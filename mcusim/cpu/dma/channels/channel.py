@@ -151,7 +151,7 @@ class Channel(StreamLane):
         near, far = self._sides(setting)
         size, far_size = setting.peripheral_size, setting.memory_size
         starts = (far, words[CM1AR] & -far_size) if setting.double_buffer else (far,)
-        inside = tuple((one, one + far_size * (units if setting.memory_moves else 1)) for one in starts)
+        inside = tuple((start, start + far_size * (units if setting.memory_moves else 1)) for start in starts)
         outside = ((near, near + size * (units if setting.peripheral_moves else 1)),)
         out = setting.out
         kinds: tuple[Direction, Direction] = ("peripheral to memory", "memory to peripheral")

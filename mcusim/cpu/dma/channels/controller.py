@@ -29,23 +29,23 @@ class ChannelController(DmaBlock):
             for n, channel in enumerate(self._channels):
                 flags = value >> 4 * n
                 channel.clear(ALL if flags & ANY else flags & ALL)
-        elif found := self._channel(offset):
-            found[0].write(found[1], value)
+        elif pair := self._channel(offset):
+            pair[0].write(pair[1], value)
 
     def word(self, offset: int) -> int:
         """What the register at ``offset`` held when the block was last looked at."""
         if offset == ISR:
             flags = enumerate(channel.flags for channel in self._channels)
-            return sum((one | ANY * bool(one)) << 4 * n for n, one in flags)
-        found = self._channel(offset)
-        return found[0].read(found[1]) if found else 0
+            return sum((number | ANY * bool(number)) << 4 * n for n, number in flags)
+        pair = self._channel(offset)
+        return pair[0].read(pair[1]) if pair else 0
 
     def register_name(self, offset: int) -> str | None:
-        found = self._channel(offset)
-        if found is None:
+        channel = self._channel(offset)
+        if channel is None:
             return NAMES.get(offset)
         names = self._registers_of_one
-        return f"{names[found[1] // 4]}{found[0].number}" if found[1] // 4 < len(names) else None
+        return f"{names[channel[1] // 4]}{channel[0].number}" if channel[1] // 4 < len(names) else None
 
     def _channel(self, offset: int) -> tuple[Channel, int] | None:
         number, register = divmod(offset - FIRST, STRIDE)

@@ -304,8 +304,8 @@ class MdmaChannel(DmaLane):
 
 def _extents(starts: list[int], sizes: list[int], unit: int, step: int) -> tuple[tuple[int, int], ...]:
     """First address and end of what blocks of ``sizes`` bytes in units from each of ``starts`` on touch."""
-    found = []
+    pairs = []
     for address, size in zip(starts, sizes, strict=True):
         last = address + max(0, size // unit - 1) * step
-        found.append((min(address, last), max(address, last) + unit))
-    return tuple(found)
+        pairs.append((min(address, last), max(address, last) + unit))
+    return tuple(pairs)

@@ -23,27 +23,27 @@ class MdmaController(DmaBlock):
 
     def _waiting(self) -> int:
         """The channels with flags that are enabled, a bit each: GISR0."""
-        return sum(1 << n for n, one in enumerate(self._channels) if one.flags & one.enabled)
+        return sum(1 << n for n, channel in enumerate(self._channels) if channel.flags & channel.enabled)
 
     def _signal(self) -> None:
         self.request(bool(self._waiting()))
 
     def store(self, offset: int, value: int) -> None:
-        if found := self._channel(offset):
-            found[0].write(found[1], value)
+        if channel := self._channel(offset):
+            channel[0].write(channel[1], value)
 
     def word(self, offset: int) -> int:
         """What the register at ``offset`` held when the block was last looked at."""
         if offset == 0:
             return self._waiting()
-        found = self._channel(offset)
-        return found[0].read(found[1]) if found else 0
+        channel = self._channel(offset)
+        return channel[0].read(channel[1]) if channel else 0
 
     def register_name(self, offset: int) -> str | None:
-        found = self._channel(offset)
-        if found is None or found[1] not in NAMES:
+        channel = self._channel(offset)
+        if channel is None or channel[1] not in NAMES:
             return "GISR0" if offset == 0 else None
-        return f"C{found[0].number}{NAMES[found[1]]}"
+        return f"C{channel[0].number}{NAMES[channel[1]]}"
 
     def _channel(self, offset: int) -> tuple[MdmaChannel, int] | None:
         number, register = divmod(offset - FIRST, STRIDE)

@@ -74,16 +74,16 @@ class MdmaSetting:
 
     def wrong(self, source: int, target: int, size: int) -> int:
         """The bits of CESR for addresses and a block of ``size`` bytes that do not go with the sizes; 0: all do."""
-        found = 0
+        wrong = 0
         if size % self.source_size or size % self.target_size or size == 0:
-            found |= BLOCK_ERROR
+            wrong |= BLOCK_ERROR
         for address, unit, step in (
             (source, self.source_size, self.source_step),
             (target, self.target_size, self.target_step),
         ):
             if address % unit or (step and abs(step) < unit):
-                found |= ADDRESS_ERROR
-        return found
+                wrong |= ADDRESS_ERROR
+        return wrong
 
 
 def enabled_events(ccr: int) -> int:

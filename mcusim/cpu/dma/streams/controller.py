@@ -30,16 +30,16 @@ class StreamController(DmaBlock):
             half = CLEARS.index(offset)
             for stream, shift in zip(self._streams[4 * half :], FLAG_SHIFTS, strict=False):
                 stream.clear(value >> shift & ALL)
-        elif found := self._stream(offset):
-            found[0].write(found[1], value)
+        elif pair := self._stream(offset):
+            pair[0].write(pair[1], value)
 
     def word(self, offset: int) -> int:
         """What the register at ``offset`` held when the block was last looked at."""
         if offset in FLAGS:
             half = self._streams[4 * FLAGS.index(offset) :]
             return sum(stream.flags << shift for stream, shift in zip(half, FLAG_SHIFTS, strict=False))
-        found = self._stream(offset)
-        return found[0].read(found[1]) if found else 0
+        pair = self._stream(offset)
+        return pair[0].read(pair[1]) if pair else 0
 
     def register_name(self, offset: int) -> str | None:
         number, register = divmod(offset - FIRST, STRIDE)

@@ -58,11 +58,11 @@ class Crc(RegisterBlock):
 def checksum(start: int, data: int, bits: int, polynomial: int, width: int) -> int:
     """The checksum of ``width`` bits that goes on from ``start`` with ``bits`` bits of data, the highest first."""
     top, mask = width - 1, (1 << width) - 1
-    found = start & mask
+    result = start & mask
     for at in reversed(range(bits)):
-        out = found >> top ^ data >> at & 1
-        found = found << 1 & mask ^ (polynomial & mask if out & 1 else 0)
-    return found
+        out = result >> top ^ data >> at & 1
+        result = result << 1 & mask ^ (polynomial & mask if out & 1 else 0)
+    return result
 
 
 def _reversed(value: int, bits: int, group: int) -> int:

@@ -46,8 +46,8 @@ def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code
     kind, p = _parameters(call, profile)
     if kind not in costs.fitted:
         raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
-    found = costs.fitted[kind]
-    cycles, waits, read, words, away = _levels(kind, found)
+    fitted_costs = costs.fitted[kind]
+    cycles, waits, read, words, away = _levels(kind, fitted_costs)
     region, measured = _code_region(state, code, costs)
     alone = replay.word_by_word(state, code) > 0 and away.any()
     factor = int(state[region + L.WAIT]) / (costs.wait_states * L.TICK) if measured else 0.0
@@ -62,7 +62,7 @@ def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code
     p = np.concatenate((p, words))
     p[N.PLAY], p[N.SPLITS] = 1, state[L.BUS] == 2
     if region and not measured:
-        _cold(state, code, found)
+        _cold(state, code, fitted_costs)
     for output, size in _outputs(call):
         p[N.OUT], p[N.OUT_SIZE] = output, size
         nest(kind)(state, p)
@@ -74,7 +74,7 @@ def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code
     if alone:
         replay.count_words(state, region, round(float(counts @ away[:, 1])))
     elif region and not measured and state[L.ICACHE] == 0:
-        _uncached(state, code, found, ticks, costs.bytes_per_cycle)
+        _uncached(state, code, fitted_costs, ticks, costs.bytes_per_cycle)
     return ticks
 
 
@@ -102,8 +102,8 @@ def device_fault(state: Any, call: Call, profile: Profile) -> DeviceFault | None
 
 def _outputs(call: Call) -> list[tuple[int, int]]:
     """Address and bytes of the outputs: SPLIT is a call for each."""
-    found = [(address, size) for role, address, size in call.operands if role == "output"]
-    return found or [(0, 0)]
+    pairs = [(address, size) for role, address, size in call.operands if role == "output"]
+    return pairs or [(0, 0)]
 
 
 def kernel_kind(geometry: Geometry, rows: Tile, operands: Operands, profile: Profile) -> str:
@@ -158,9 +158,9 @@ def _parameters(call: Call, profile: Profile) -> tuple[str, Any]:
 @lru_cache(maxsize=512)
 def _as_arrays(kind: str, levels: tuple[LevelCost, ...]) -> tuple[Any, Any, Any, Any, Any]:
     table = np.zeros((N.LEVELS, 6))
-    table[: len(levels)] = [(one.cycles, one.waits, len(one.words), *one.away) for one in levels]
+    table[: len(levels)] = [(level.cycles, level.waits, len(level.words), *level.away) for level in levels]
     cycles, waits, read = table[:, :3].T
-    words = np.array([(at, round(rate * N.ONE), 0) for one in levels for at, rate in one.words], np.int64)
+    words = np.array([(at, round(rate * N.ONE), 0) for level in levels for at, rate in level.words], np.int64)
     return np.rint(cycles * L.TICK).astype(np.int64), waits * L.TICK, read.astype(np.int64), words, table[:, 3:]
 
 

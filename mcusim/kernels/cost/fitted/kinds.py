@@ -265,17 +265,17 @@ def slots(g: Geometry, rows: Tile, sizes: Mapping[str, int]) -> dict[int, int]:
     """The parameters of a nest that do not depend on where the operands are."""
     from mcusim.kernels.cost.fitted import nest as N
 
-    found: dict[int, int] = {
+    result: dict[int, int] = {
         N.BATCH: g.batch, N.IN_H: rows.in_rows, N.IN_W: g.in_w, N.IN_C: g.in_c, N.ROWS: rows.out_rows,
         N.OUT_W: g.out_w, N.OUT_C: g.out_c, N.KH: g.kernel_h, N.KW: g.kernel_w, N.SH: g.stride_h, N.SW: g.stride_w,
         N.DH: g.dilation_h, N.DW: g.dilation_w, N.PT: g.pad_top - rows.out_row * g.stride_h + rows.in_row,
         N.PL: g.pad_left, N.DM: g.depth_multiplier,
     }  # fmt: skip
-    found[N.SIZE], found[N.SIZE2] = sizes.get("input0", 0), sizes.get("input1", 0)
-    found[N.OUT_SIZE], found[N.ITEM] = sizes.get("output", 0), g.batch * rows.out_rows * g.out_w * g.out_c
-    found[N.ELEMENT] = g.item
-    found[N.PIECES] = _pieces(g)
-    return found
+    result[N.SIZE], result[N.SIZE2] = sizes.get("input0", 0), sizes.get("input1", 0)
+    result[N.OUT_SIZE], result[N.ITEM] = sizes.get("output", 0), g.batch * rows.out_rows * g.out_w * g.out_c
+    result[N.ELEMENT] = g.item
+    result[N.PIECES] = _pieces(g)
+    return result
 
 
 def _pieces(g: Geometry) -> int:

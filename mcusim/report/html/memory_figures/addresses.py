@@ -33,13 +33,13 @@ def placements(timeline: Timeline, placed: Placed, most: int = MOST) -> list[Sta
 
     Residents of 0 bytes are left out.
     """
-    found = []
+    stays = []
     for i, (r, places) in enumerate(zip(timeline.residents, placed.places, strict=True)):
         ends = [step - 1 for step, _ in places[1:]] + [r.last]
-        found += [Stay(i, step, end, at, r.bytes) for (step, at), end in zip(places, ends, strict=True) if r.bytes]
-    if len(found) > most:
-        found = sorted(found, key=lambda s: s.bytes * (s.last - s.first + 1), reverse=True)[:most]
-    return sorted(found, key=lambda s: (s.resident, s.first))
+        stays += [Stay(i, step, end, at, r.bytes) for (step, at), end in zip(places, ends, strict=True) if r.bytes]
+    if len(stays) > most:
+        stays = sorted(stays, key=lambda s: s.bytes * (s.last - s.first + 1), reverse=True)[:most]
+    return sorted(stays, key=lambda s: (s.resident, s.first))
 
 
 def address_map(
@@ -53,35 +53,35 @@ def address_map(
     pieces: dict[str, list[Stay]] = {"activation": [], "weights": []}
     for stay in placements(tooltips.timeline, placed):
         pieces[residents[stay.resident].kind].append(stay)
-    traces = [_rectangles(tooltips, found, per_unit) for found in pieces.values() if found]
+    traces = [_rectangles(tooltips, piece, per_unit) for piece in pieces.values() if piece]
     if pieces["weights"]:
         traces[-1]["marker"] |= HATCHED
     return [*traces, _arrows(tooltips, placed, per_unit, costs or {})] if placed.moves else traces
 
 
-def _rectangles(tooltips: Tooltips, found: list[Stay], per_unit: int) -> dict[str, Any]:
+def _rectangles(tooltips: Tooltips, stays: list[Stay], per_unit: int) -> dict[str, Any]:
     trace: dict[str, Any] = {
         "type": "bar",
         "yaxis": "y2",
-        "x": [(s.first + s.last) / 2 for s in found],
-        "width": [s.last - s.first + 1 for s in found],
-        "base": [s.offset / per_unit for s in found],
-        "y": [s.bytes / per_unit for s in found],
+        "x": [(s.first + s.last) / 2 for s in stays],
+        "width": [s.last - s.first + 1 for s in stays],
+        "base": [s.offset / per_unit for s in stays],
+        "y": [s.bytes / per_unit for s in stays],
         "marker": {
-            "color": [tooltips.colours[s.resident] for s in found],
+            "color": [tooltips.colours[s.resident] for s in stays],
             "line": {"color": "#ffffff", "width": 1 if len(tooltips.timeline.order) <= 150 else 0},
         },
         "meta": tooltips.residents,
         "hovertemplate": [
             f"%{{meta[{s.resident}]}}<br><br>offset {s.offset:,} to {s.offset + s.bytes:,}, steps {s.first} to {s.last}"
             "<extra></extra>"
-            for s in found
+            for s in stays
         ],
         "textposition": "none",
     }
-    if len(found) <= 300:
+    if len(stays) <= 300:
         font = {"size": 11, "color": "#15181c"}
-        trace |= {"text": [tooltips.marks[s.resident] for s in found], "textposition": "inside", "textangle": 0}
+        trace |= {"text": [tooltips.marks[s.resident] for s in stays], "textposition": "inside", "textangle": 0}
         trace |= {"insidetextanchor": "middle", "insidetextfont": font}
     return trace
 

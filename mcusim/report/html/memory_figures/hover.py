@@ -93,8 +93,8 @@ class Tooltips:
     def _mark(self, resident: Resident) -> str:
         if not resident.tensors:
             return "w"
-        found = dict.fromkeys(str(self.makers.get(t, "in")) for t in resident.tensors)
-        return "+".join(found) if len(found) <= _NAMED else f"{next(iter(found))}+{len(found) - 1}"
+        entries = dict.fromkeys(str(self.makers.get(t, "in")) for t in resident.tensors)
+        return "+".join(entries) if len(entries) <= _NAMED else f"{next(iter(entries))}+{len(entries) - 1}"
 
     def _at(self, step: int) -> str:
         return f"step {step}, {self.labels[step]}" if step < len(self.labels) else f"step {step}"

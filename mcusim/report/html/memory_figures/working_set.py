@@ -40,14 +40,14 @@ def segments(timeline: Timeline, most: int = MOST) -> list[ResidentSegment]:
             ends.setdefault(r.last, []).append(i)
     keep = _kept(timeline, most)
     live: list[tuple[int, int]] = []  # by falling bytes
-    found = []
+    resident_segments = []
     for step in range(len(timeline.order)):
         for i in starts.get(step, ()):
             insort(live, (-timeline.residents[i].bytes, i))
-        found += _stack(timeline, step, sorted(i for _, i in live[:keep]), len(live))
+        resident_segments += _stack(timeline, step, sorted(i for _, i in live[:keep]), len(live))
         for i in ends.get(step, ()):
             del live[bisect_left(live, (-timeline.residents[i].bytes, i))]
-    return found
+    return resident_segments
 
 
 def bars(tooltips: Tooltips, per_unit: int) -> list[dict[str, Any]]:
@@ -56,28 +56,28 @@ def bars(tooltips: Tooltips, per_unit: int) -> list[dict[str, Any]]:
     pieces: dict[str, list[ResidentSegment]] = {"activation": [], "weights": []}
     for s in segments(tooltips.timeline):
         pieces["activation" if s.resident is None else residents[s.resident].kind].append(s)
-    traces = [_trace(tooltips, found, per_unit) for found in pieces.values() if found]
+    traces = [_trace(tooltips, piece, per_unit) for piece in pieces.values() if piece]
     if pieces["weights"]:
         traces[-1]["marker"] |= HATCHED
     return traces
 
 
-def _trace(tooltips: Tooltips, found: list[ResidentSegment], per_unit: int) -> dict[str, Any]:
+def _trace(tooltips: Tooltips, segments: list[ResidentSegment], per_unit: int) -> dict[str, Any]:
     at = len(tooltips.residents)
     return {
         "type": "bar",
-        "x": [s.step for s in found],
-        "base": [s.base / per_unit for s in found],
-        "y": [s.bytes / per_unit for s in found],
+        "x": [s.step for s in segments],
+        "base": [s.base / per_unit for s in segments],
+        "y": [s.bytes / per_unit for s in segments],
         "width": 0.86 if len(tooltips.timeline.order) <= 150 else 1,
         "marker": {
-            "color": [WEIGHTS_COLOUR if s.resident is None else tooltips.colours[s.resident] for s in found],
+            "color": [WEIGHTS_COLOUR if s.resident is None else tooltips.colours[s.resident] for s in segments],
             "line": {"color": "#ffffff", "width": 1 if len(tooltips.timeline.order) <= 60 else 0},
         },
         # one text per resident and step, which the points refer to
         "meta": [*tooltips.residents, *tooltips.steps],
-        "hovertemplate": [f"{_what(s)}<br><br>%{{meta[{at + s.step}]}}<extra></extra>" for s in found],
-        **_marks(tooltips, [s.resident for s in found]),
+        "hovertemplate": [f"{_what(s)}<br><br>%{{meta[{at + s.step}]}}<extra></extra>" for s in segments],
+        **_marks(tooltips, [s.resident for s in segments]),
     }
 
 
@@ -87,12 +87,12 @@ def _what(segment: ResidentSegment) -> str:
     return f"%{{meta[{segment.resident}]}}"
 
 
-def _marks(tooltips: Tooltips, found: list[int | None]) -> dict[str, Any]:
+def _marks(tooltips: Tooltips, items: list[int | None]) -> dict[str, Any]:
     """Short texts inside the bars, where there are few enough that one could be read."""
     if len(tooltips.timeline.order) > 60:
         return {"textposition": "none"}
     return {
-        "text": ["" if i is None else tooltips.marks[i] for i in found],
+        "text": ["" if i is None else tooltips.marks[i] for i in items],
         "textposition": "inside",
         "insidetextanchor": "middle",
         "textangle": 0,
@@ -115,10 +115,10 @@ def _kept(timeline: Timeline, most: int) -> int:
 
 
 def _stack(timeline: Timeline, step: int, kept: list[int], alive: int) -> list[ResidentSegment]:
-    base, found = 0, []
+    base, segments = 0, []
     for i in sorted(kept, key=lambda i: (timeline.residents[i].kind == "activation", timeline.residents[i].first, i)):
-        found.append(ResidentSegment(step, i, base, timeline.residents[i].bytes))
+        segments.append(ResidentSegment(step, i, base, timeline.residents[i].bytes))
         base += timeline.residents[i].bytes
     if alive > len(kept):
-        found.append(ResidentSegment(step, None, base, timeline.usage[step] - base, alive - len(kept)))
-    return found
+        segments.append(ResidentSegment(step, None, base, timeline.usage[step] - base, alive - len(kept)))
+    return segments

@@ -41,8 +41,8 @@ def breakdown_figure(run: Run, machine: Machine) -> PlotFigure:
 def times(run: Run, y: str) -> list[dict[str, Any]]:
     """The milliseconds of each operator: a trace a cause."""
     ms = 1e3 / run.clock
-    found = {cause: [o.by_cause.get(cause, 0) * ms for o in run.operators] for cause in causes_of(run)}
-    return _bars(run, found, CAUSE_COLOURS, y, "ms")
+    entries = {cause: [o.by_cause.get(cause, 0) * ms for o in run.operators] for cause in causes_of(run)}
+    return _bars(run, entries, CAUSE_COLOURS, y, "ms")
 
 
 def causes_of(run: Run) -> list[str]:

@@ -30,7 +30,7 @@ def firmware_time_figure(result: EmulationResult, lanes: Sequence[FirmwareLane])
     layout, height = stacked([lanes_panel(rows)], max(1.0, result.profile.cycles) * scale, row_names(rows))
     layout["margin"]["l"] = max(_LEAST, round(_LETTER * max(len(lane.name) for lane in lanes)) + 14)
     layout["meta"] = {"lanes": [as_json(rows, scale)]}
-    shown = {_NAMES[one] for lane in lanes for one in {moment.kind for moment in lane.moments}}
+    shown = {_NAMES[item] for lane in lanes for item in {moment.kind for moment in lane.moments}}
     chips = legend("", {name: colour for name, colour in FIRMWARE_COLOURS.items() if name in shown})
     caption = (
         f"<div><b>Over time</b> <span class=dim>drag to zoom, double-click to see all</span></div><div>{chips}</div>"
@@ -54,9 +54,9 @@ def _entry(moment: Moment) -> Entry:
 
 def latency_figure(exceptions: Sequence[ExceptionCount]) -> PlotFigure:
     """How often each exception's handler began so many cycles after it became pending, in equal steps for all."""
-    low = min(min(one.latencies) for one in exceptions)
-    step = max(1, ceil((max(max(one.latencies) for one in exceptions) - low) / _STEPS))
-    traces = [_bars(one, floor(low), step, _COLOURS[n % len(_COLOURS)]) for n, one in enumerate(exceptions)]
+    low = min(min(exception.latencies) for exception in exceptions)
+    step = max(1, ceil((max(max(exception.latencies) for exception in exceptions) - low) / _STEPS))
+    traces = [_bars(exception, floor(low), step, _COLOURS[n % len(_COLOURS)]) for n, exception in enumerate(exceptions)]
     layout: dict[str, Any] = {**LAYOUT, "barmode": "group", "margin": {"l": 66, "r": 10, "t": 26, "b": 46}}
     layout["xaxis"] = axis("latency, cycles", zeroline=False)
     layout["yaxis"] = axis("entries", rangemode="tozero")
@@ -64,11 +64,11 @@ def latency_figure(exceptions: Sequence[ExceptionCount]) -> PlotFigure:
     return PlotFigure(caption, traces, layout, height=_HEIGHT)
 
 
-def _bars(one: ExceptionCount, low: int, step: int, colour: str) -> dict[str, Any]:
+def _bars(exception_count: ExceptionCount, low: int, step: int, colour: str) -> dict[str, Any]:
     counts: Counter[int] = Counter()
-    for cycles, times in one.latencies.items():
+    for cycles, times in exception_count.latencies.items():
         counts[int((cycles - low) // step)] += times
-    name, bins = plain(one.name), sorted(counts)
+    name, bins = plain(exception_count.name), sorted(counts)
     spans = [(low + n * step, low + (n + 1) * step) for n in bins]
     return {
         "type": "bar",

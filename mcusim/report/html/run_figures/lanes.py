@@ -62,39 +62,39 @@ def lanes(run: Run) -> list[Lane]:
     by_lane: dict[str, list[Event]] = {"core": []}
     for event in run.events:
         by_lane.setdefault(event.lane, []).append(event)
-    found = [_operators(run), Lane("core", tuple(_core(by_lane.pop("core"), run.cycles)))]
+    result = [_operators(run), Lane("core", tuple(_core(by_lane.pop("core"), run.cycles)))]
     for name in sorted(by_lane):
-        found.append(Lane(plain(name), tuple(_transfer(event) for event in sorted(by_lane[name], key=_start))))
-    return found
+        result.append(Lane(plain(name), tuple(_transfer(event) for event in sorted(by_lane[name], key=_start))))
+    return result
 
 
 def slots(entries: Sequence[Entry], slot: float, low: float = 0, high: float = float("inf")) -> list[LanePiece]:
     """``entries`` between ``low`` and ``high`` as pieces: those narrower than ``slot`` cycles become one with what is
     next to them, until that one is as wide."""
-    found: list[LanePiece] = []
+    pieces: list[LanePiece] = []
     filling = False
     for entry in entries:
         if entry.end < low or entry.start > high:
             continue
         narrow = entry.end - entry.start < slot
-        last = found[-1] if found else None
+        last = pieces[-1] if pieces else None
         if filling and narrow and last is not None and entry.end - last.start <= slot:
             last.end, last.count = entry.end, last.count + 1
         else:
             last = LanePiece(entry.start, entry.end, entry.text, moved=entry.moved)
-            found.append(last)
+            pieces.append(last)
         last.busy += entry.end - entry.start
         for name, cycles in entry.parts:
             last.parts[name] = last.parts.get(name, 0) + cycles
         filling = narrow
-    return found
+    return pieces
 
 
-def traces(found: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, Any]]:
+def traces(lanes: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, Any]]:
     """The lanes as traces of plotly, the first one highest, for a picture that is not zoomed; ``scale``: ms a cycle."""
     slot = cycles / SLOTS
     bars: dict[str, list[Any]] = {"base": [], "x": [], "y": [], "text": [], "color": [], "inside": []}
-    for row, lane in enumerate(found):
+    for row, lane in enumerate(lanes):
         for piece in slots(lane.entries, slot):
             text = hover_text(piece, scale)
             for start, length, name in stacked_parts(piece, slot):
@@ -131,11 +131,11 @@ def stacked_parts(piece: LanePiece, slot: float) -> list[tuple[float, float, str
     longest = max(piece.parts, key=lambda name: piece.parts[name])
     parts = {name: float(n) for name, n in piece.parts.items() if name == longest or n > 0.3 * slot}
     parts[longest] += sum(piece.parts.values()) - sum(parts.values())
-    at, found = float(piece.start), []
+    at, result = float(piece.start), []
     for name, length in parts.items():
-        found.append((at, length, name))
+        result.append((at, length, name))
         at += length
-    return found
+    return result
 
 
 def hover_text(piece: LanePiece, scale: float) -> str:
@@ -151,14 +151,14 @@ def hover_text(piece: LanePiece, scale: float) -> str:
     return tooltip(f"<b>{piece.text}</b>", span, cycles, *causes, *moved)
 
 
-def as_json(found: Sequence[Lane], scale: float) -> dict[str, Any]:
+def as_json(lanes: Sequence[Lane], scale: float) -> dict[str, Any]:
     """The lanes for the page's script, which merges again for each zoom: columns of numbers, texts and names apart."""
     texts: dict[str, int] = {}
     names: dict[str, int] = {}
-    touched = {region for lane in found for entry in lane.entries for region, _ in entry.moved}
+    touched = {region for lane in lanes for entry in lane.entries for region, _ in entry.moved}
     regions = {region: i for i, region in enumerate(sorted(touched))}
     rows = []
-    for lane in found:
+    for lane in lanes:
         parts, moved = [], []
         for entry in lane.entries:
             parts.append([n for name, size in entry.parts for n in (names.setdefault(name, len(names)), size)])
@@ -224,8 +224,8 @@ def _start(event: Event) -> int:
 
 def _steps(numbers: Iterable[int]) -> list[int]:
     """The first number, then how much more each is than the one before: short in the file."""
-    found, last = [], 0
+    steps, last = [], 0
     for number in numbers:
-        found.append(number - last)
+        steps.append(number - last)
         last = number
-    return found
+    return steps

@@ -42,16 +42,18 @@ def blocks(run: Run, machine: Machine) -> list[OccupancyBlock]:
     """The program's buffers as they lie in the regions; weights and the interpreter's data that are adjacent in
     other and live alike are one. A buffer lives while the core is at work on its operators
     (:func:`mcusim.results.over_time.occupancy`); those of which none ran are left out."""
-    when, found = lives(run), []
+    when, occupancy_blocks = lives(run), []
     for rank, buffer in enumerate(run.header.buffers):
         times = when.of(buffer.first, buffer.last)
         if times is None:
             continue
         name = plain(shortened(buffer.name, 48))
         for part in split_by_region(machine, buffer.span):
-            found.append(OccupancyBlock(name, buffer.kind, part.region, part.address, part.bytes, *times, rank))
+            occupancy_blocks.append(
+                OccupancyBlock(name, buffer.kind, part.region, part.address, part.bytes, *times, rank)
+            )
     joined: list[OccupancyBlock] = []
-    for block in sorted(found, key=lambda b: (b.region, b.start, b.end, b.address)):
+    for block in sorted(occupancy_blocks, key=lambda b: (b.region, b.start, b.end, b.address)):
         last = joined[-1] if joined else None
         if last is not None and _together(last, block):
             joined[-1] = replace(last, bytes=block.address + block.bytes - last.address, count=last.count + 1)
@@ -60,10 +62,10 @@ def blocks(run: Run, machine: Machine) -> list[OccupancyBlock]:
     return joined
 
 
-def mapped(found: Sequence[OccupancyBlock]) -> list[str]:
+def mapped(blocks: Sequence[OccupancyBlock]) -> list[str]:
     """Regions with more than weights in them, those with activations first, by falling bytes."""
     area: dict[str, tuple[bool, int]] = {}
-    for block in found:
+    for block in blocks:
         if block.kind != "weights":
             activations, total = area.get(block.region, (False, 0))
             area[block.region] = (activations or block.kind in ("activation", "overlay"), total + block.bytes)
@@ -99,11 +101,11 @@ def curves(
 
 
 def address_map(
-    found: Sequence[OccupancyBlock], region: str, base: int, scale: float, y: str
+    blocks: Sequence[OccupancyBlock], region: str, base: int, scale: float, y: str
 ) -> tuple[list[dict[str, Any]], float, int]:
     """Rectangles of KiB from ``base`` over ms, of more than MOST those with the largest areas; the end of what is worth
     seeing, and the bytes of weights beyond it."""
-    own = [block for block in found if block.region == region and block.end > block.start]
+    own = [block for block in blocks if block.region == region and block.end > block.start]
     if len(own) > MOST:
         own = sorted(own, key=lambda b: b.bytes * (b.end - b.start), reverse=True)[:MOST]
     weights = [block for block in own if block.kind == "weights"]
@@ -116,19 +118,19 @@ def address_map(
     return traces, (end - base) / 1024, above
 
 
-def _rectangles(found: Sequence[OccupancyBlock], base: int, scale: float, y: str) -> dict[str, Any]:
+def _rectangles(blocks: Sequence[OccupancyBlock], base: int, scale: float, y: str) -> dict[str, Any]:
     return {
         "type": "bar",
         "yaxis": y,
-        "x": [(b.start + b.end) / 2 * scale for b in found],
-        "width": [(b.end - b.start) * scale for b in found],
-        "base": [(b.address - base) / 1024 for b in found],
-        "y": [b.bytes / 1024 for b in found],
+        "x": [(b.start + b.end) / 2 * scale for b in blocks],
+        "width": [(b.end - b.start) * scale for b in blocks],
+        "base": [(b.address - base) / 1024 for b in blocks],
+        "y": [b.bytes / 1024 for b in blocks],
         "marker": {
-            "color": [colour(b.rank) if b.kind == "activation" else KIND_COLOURS[b.kind] for b in found],
-            "line": {"color": "#ffffff", "width": 0.5 if len(found) <= 400 else 0},
+            "color": [colour(b.rank) if b.kind == "activation" else KIND_COLOURS[b.kind] for b in blocks],
+            "line": {"color": "#ffffff", "width": 0.5 if len(blocks) <= 400 else 0},
         },
-        "hovertemplate": [_told(b, base, scale) for b in found],
+        "hovertemplate": [_told(b, base, scale) for b in blocks],
         "showlegend": False,
     }
 

@@ -49,14 +49,14 @@ def time_figure(run: Run, machine: Machine) -> PlotFigure:
     """
     rows, scale = lanes(run), 1e3 / run.clock
     colours = region_colours(machine, run.traffic)
-    found = blocks(run, machine)
+    occupancy_blocks = blocks(run, machine)
     panels = [lanes_panel(rows), Panel("bus: MB/s at each memory's pins", _BUS, [], _y())]
-    panels.append(Panel("bytes in use, KiB", _USE, curves(run, machine, mapped(found), colours, "y3"), _y()))
-    panels += _maps(found, machine, scale, 4)
+    panels.append(Panel("bytes in use, KiB", _USE, curves(run, machine, mapped(occupancy_blocks), colours, "y3"), _y()))
+    panels += _maps(occupancy_blocks, machine, scale, 4)
     layout, height = stacked(panels, run.cycles * scale, row_names(rows))
     layout["meta"] = {"lanes": [as_json(rows, scale)], "bus": "y2", "regions": dict(colours)}
     traces = [trace for panel in panels for trace in panel.traces]
-    return PlotFigure(_caption(run, found, colours), traces, layout, height=height)
+    return PlotFigure(_caption(run, occupancy_blocks, colours), traces, layout, height=height)
 
 
 def lanes_panel(rows: Sequence[Lane]) -> Panel:
@@ -105,25 +105,25 @@ def _heading(text: str, top: float) -> dict[str, Any]:
     return {"text": text, "showarrow": False, **place, "font": {"size": 12}}
 
 
-def _maps(found: Sequence[OccupancyBlock], machine: Machine, scale: float, first: int) -> list[Panel]:
+def _maps(blocks: Sequence[OccupancyBlock], machine: Machine, scale: float, first: int) -> list[Panel]:
     panels = []
-    known = [region for region in mapped(found) if region in machine.memory]
+    known = [region for region in mapped(blocks) if region in machine.memory]
     for number, region in enumerate(known[:_MAPS], first):
-        traces, top, above = address_map(found, region, machine.memory[region].base, scale, f"y{number}")
+        traces, top, above = address_map(blocks, region, machine.memory[region].base, scale, f"y{number}")
         title = f"addresses of {plain(region)}, KiB of {size(machine.memory[region].size)}"
         title += f"; {size(above)} of weights above" if above else ""
-        moves = len({(block.start, block.end) for block in found if block.region == region}) > 1
+        moves = len({(block.start, block.end) for block in blocks if block.region == region}) > 1
         panels.append(Panel(title, _MAP if moves else _FLAT, traces, {"range": [0, 1.06 * top], "nticks": 5}))
     return panels
 
 
-def _caption(run: Run, found: Sequence[OccupancyBlock], colours: Mapping[str, str]) -> str:
-    shown = {name: colours[name] for name in colours if name in {*run.traffic, *mapped(found)}}
-    lived = {kind: colour for kind, colour in KIND_COLOURS.items() if any(b.kind == kind for b in found)}
+def _caption(run: Run, blocks: Sequence[OccupancyBlock], colours: Mapping[str, str]) -> str:
+    shown = {name: colours[name] for name in colours if name in {*run.traffic, *mapped(blocks)}}
+    lived = {kind: colour for kind, colour in KIND_COLOURS.items() if any(b.kind == kind for b in blocks)}
     lived.pop("activation", None)
     lines = ["<b>Over time</b> <span class=dim>drag to zoom, double-click to see all</span>", *lane_chips([run])]
     lines += [legend("regions", shown), legend("addresses: one colour per activation, and", lived)]
-    missing = [plain(region) for region in mapped(found)[_MAPS:]]
+    missing = [plain(region) for region in mapped(blocks)[_MAPS:]]
     lines += [f"<span class=dim>addresses not drawn: {', '.join(missing)}</span>"] if missing else []
     return "".join(f"<div>{line}</div>" for line in lines)
 

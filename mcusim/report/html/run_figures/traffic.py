@@ -17,14 +17,14 @@ __all__ = ["areas", "rates", "traffic_figure"]
 BINS = 300
 
 
-def rates(found: Sequence[Lane], low: float, high: float, bins: int = BINS) -> dict[str, list[float]]:
+def rates(lanes: Sequence[Lane], low: float, high: float, bins: int = BINS) -> dict[str, list[float]]:
     """Bytes a cycle by region in equal steps of time from ``low`` to ``high`` (cycles).
 
     A task's bytes are taken to be spread evenly over its time, which a kernel call's are not.
     """
     step = (high - low) / bins
     total: dict[str, list[float]] = {}
-    for lane in found if step else ():
+    for lane in lanes if step else ():
         for entry in lane.entries:
             if not entry.moved or entry.end <= low or entry.start >= high:
                 continue
@@ -37,7 +37,7 @@ def rates(found: Sequence[Lane], low: float, high: float, bins: int = BINS) -> d
     return total
 
 
-def areas(found: Sequence[Lane], cycles: int, clock: int, colours: Mapping[str, str], y: str) -> list[dict[str, Any]]:
+def areas(lanes: Sequence[Lane], cycles: int, clock: int, colours: Mapping[str, str], y: str) -> list[dict[str, Any]]:
     """A trace a region, stacked, in MB/s over ms, for a picture that is not zoomed."""
     scale = 1e3 / clock
     step = cycles / BINS * scale
@@ -55,7 +55,7 @@ def areas(found: Sequence[Lane], cycles: int, clock: int, colours: Mapping[str, 
             "hovertemplate": tooltip(f"<b>{region}</b>").replace("<extra>", " %{y:.1f} MB/s<extra>"),
             "showlegend": False,
         }
-        for region, values in sorted(rates(found, 0, cycles).items())
+        for region, values in sorted(rates(lanes, 0, cycles).items())
     ]
 
 

@@ -47,10 +47,10 @@ def heat_maps(sweep: Sweep) -> list[PlotFigure]:
     if len(free) < 2 or ("model" in free[:2] and len(sweep.models) < 2):
         return []
     across, down = sorted(free[:2], key=lambda name: -len(sweep.levels(name)))
-    found: dict[tuple[Any, ...], list[Point]] = {}
+    entries: dict[tuple[Any, ...], list[Point]] = {}
     for point in sweep.points:
-        found.setdefault(tuple(point[name] for name in facets), []).append(point)
-    groups = list(found.items())[:MOST_MAPS]
+        entries.setdefault(tuple(point[name] for name in facets), []).append(point)
+    groups = list(entries.items())[:MOST_MAPS]
     return [
         _map(sweep, key, points, across, down) for key, points in groups if any(p["status"] == "ok" for p in points)
     ]
@@ -103,19 +103,19 @@ _ROW = 46  # pixels
 def tornado(sweep: Sweep, output: str) -> PlotFigure | None:
     """The inputs from the largest effect on the latency down, in percent of the mean; None when nothing varies."""
     effects = {name: sweep.effects(name, output) for name in reversed(sweep.ranked)}
-    effects = {name: found for name, found in effects.items() if len(found) > 1}
+    effects = {name: entries for name, entries in effects.items() if len(entries) > 1}
     if not effects:
         return None
     traces, notes = [], []
-    for place, (name, found) in enumerate(effects.items()):
-        ends = min(found, key=lambda pair: pair[1]), max(found, key=lambda pair: pair[1])
-        text = "<br>".join(f"{level}: {_change(factor)}" for level, factor in found)
+    for place, (name, pairs) in enumerate(effects.items()):
+        ends = min(pairs, key=lambda pair: pair[1]), max(pairs, key=lambda pair: pair[1])
+        text = "<br>".join(f"{level}: {_change(factor)}" for level, factor in pairs)
         for (_, factor), colour in zip(ends, (GOOD, BAD), strict=True):
             traces.append(_bar(place, 100 * factor - 100, colour, f"<b>{plain(name)}</b><br>{text}"))
         changes = ", ".join(f"{shortened(level, 22)} {_change(factor)}" for level, factor in ends)
         label = f"{plain(shortened(name, 40))}: {changes}"
         notes.append(note(label, 0, place + 0.27, xref="paper", xanchor="left", yanchor="bottom"))
-    reach = max(abs(100 * factor - 100) for found in effects.values() for _, factor in found) or 1.0
+    reach = max(abs(100 * factor - 100) for effect in effects.values() for _, factor in effect) or 1.0
     layout = LAYOUT | {
         "margin": {"l": 10, "r": 10, "t": 8, "b": 44},
         "barmode": "overlay",

@@ -91,9 +91,9 @@ def _input(sweep: Sweep, points: Sequence[Point], name: str) -> list[float]:
 
 
 def _output(points: Sequence[Point], name: str) -> list[float]:
-    found = [point[name] or 0.0 for point in points]
-    low, high = min(found), max(found)
-    return [(value - low) / (high - low or 1.0) for value in found]
+    values = [point[name] or 0.0 for point in points]
+    low, high = min(values), max(values)
+    return [(value - low) / (high - low or 1.0) for value in values]
 
 
 def _key(value: Any) -> tuple[type, Any]:
@@ -113,9 +113,9 @@ def _ticks(sweep: Sweep, place: int, name: str) -> list[dict[str, Any]]:
 
 
 def _ends(sweep: Sweep, points: Sequence[Point], place: int, name: str) -> list[dict[str, Any]]:
-    found = [point[name] or 0.0 for point in points]
+    values = [point[name] or 0.0 for point in points]
     return [
-        _text(place, height, sweep.shown(name, value), 0) for height, value in ((0.0, min(found)), (1.0, max(found)))
+        _text(place, height, sweep.shown(name, value), 0) for height, value in ((0.0, min(values)), (1.0, max(values)))
     ]
 
 

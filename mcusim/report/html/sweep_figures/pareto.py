@@ -23,13 +23,13 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
     Of equal points the first counts.
     """
     order = sorted(range(len(points)), key=lambda n: (*points[n], n))
-    found: list[int] = []
+    result: list[int] = []
     least = float("inf")
     for place in order:
         if points[place][1] < least:
-            found.append(place)
+            result.append(place)
             least = points[place][1]
-    return found
+    return result
 
 
 def pareto(sweep: Sweep, model: str) -> PlotFigure:
@@ -47,8 +47,8 @@ def pareto(sweep: Sweep, model: str) -> PlotFigure:
             mark = {"color": COLOURS[number % len(COLOURS)], "symbol": _SYMBOLS[number // len(COLOURS) % len(_SYMBOLS)]}
             traces.append(_marks(sweep, group, output, row, name, mark))
     best = [_front(sweep, points, output, row) for row, output in enumerate(_AGAINST)]
-    found = min(points, key=lambda point: point["latency_ms"])
-    caption = f"<b>{plain(shortened(model))}</b>: least latency {sweep.scales['latency_ms'].text(found['latency_ms'])}"
+    fields = min(points, key=lambda point: point["latency_ms"])
+    caption = f"<b>{plain(shortened(model))}</b>: least latency {sweep.scales['latency_ms'].text(fields['latency_ms'])}"
     least = min(points, key=lambda point: point["energy_mj"])
     return PlotFigure(
         f"{caption}, least energy {sweep.scales['energy_mj'].text(least['energy_mj'])}",

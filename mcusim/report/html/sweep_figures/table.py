@@ -82,19 +82,19 @@ class Sweep:
 
     def values(self, name: str) -> list[Any]:
         """The values of an input: quantities from small to large, others as they come in the table."""
-        found = list(dict.fromkeys(point[name] for point in self.points))
-        numbers = [_quantity(value) for value in found]
+        values = list(dict.fromkeys(point[name] for point in self.points))
+        numbers = [_quantity(value) for value in values]
         known = [number for number in numbers if number is not None]
-        if len(known) < len(found):
-            return found
-        return [value for _, value in sorted(zip(known, found, strict=True), key=lambda pair: pair[0])]
+        if len(known) < len(values):
+            return values
+        return [value for _, value in sorted(zip(known, values, strict=True), key=lambda pair: pair[0])]
 
     def levels(self, name: str) -> list[Level]:
         """Its values, or ranges of about as many points each where there are many."""
-        found = self.values(name)
-        if len(found) <= _LEVELS:
-            return [Level(self.label(name, value), _is(value)) for value in found]
-        cuts = [found[len(found) * n // _BINS : len(found) * (n + 1) // _BINS] for n in range(_BINS)]
+        values = self.values(name)
+        if len(values) <= _LEVELS:
+            return [Level(self.label(name, value), _is(value)) for value in values]
+        cuts = [values[len(values) * n // _BINS : len(values) * (n + 1) // _BINS] for n in range(_BINS)]
         return [Level(f"{self.label(name, cut[0])} – {self.label(name, cut[-1])}", _among(cut)) for cut in cuts]
 
     def label(self, name: str, value: Any) -> str:
@@ -129,12 +129,12 @@ class Sweep:
             if len({point[name] for point in group}) > 1:
                 mean = sum(log(point[output]) for point in group) / len(group)
                 logs += [(point[name], log(point[output]) - mean) for point in group]
-        found = []
+        effects = []
         for level in self.levels(name):
             each = [value for at, value in logs if level.has(at)]
             if each:
-                found.append((level.label, exp(sum(each) / len(each))))
-        return found
+                effects.append((level.label, exp(sum(each) / len(each))))
+        return effects
 
     @cached_property
     def ranked(self) -> list[str]:
@@ -158,8 +158,8 @@ def _quantity(value: Any) -> float | None:
         return None
     if isinstance(value, int | float):
         return float(value)
-    found = magnitude(str(value))
-    return None if found is None else float(found[0])
+    pair = magnitude(str(value))
+    return None if pair is None else float(pair[0])
 
 
 def _is(value: Any) -> Callable[[Any], bool]:
@@ -171,8 +171,8 @@ def _among(values: Sequence[Any]) -> Callable[[Any], bool]:
 
 
 def _groups(points: Sequence[Point], names: Sequence[str], output: str) -> list[list[Point]]:
-    found: dict[tuple[Any, ...], list[Point]] = {}
+    entries: dict[tuple[Any, ...], list[Point]] = {}
     for point in points:
         if (point.get(output) or 0) > 0:
-            found.setdefault(tuple(point[name] for name in names), []).append(point)
-    return list(found.values())
+            entries.setdefault(tuple(point[name] for name in names), []).append(point)
+    return list(entries.values())

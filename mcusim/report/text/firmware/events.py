@@ -18,11 +18,11 @@ def event_lines(result: EmulationResult) -> list[str]:
 
 def _exceptions(result: EmulationResult) -> list[str]:
     rows = [["exception", "count", "cycles", "latency min", "median", "max", "jitter", "  handler"]]
-    for one in result.profile.exceptions:
-        latency = (f"{cycles:,.1f}".removesuffix(".0") for cycles in (*one.latency.values(), one.jitter))
-        found = result.image.function_at(one.handler)
-        name = f"  {found[0]}" if found else f"  {one.handler:#010x}"
-        rows.append([one.name, f"{one.count:,}", f"{int(one.cycles):,}", *latency, name])
+    for exception in result.profile.exceptions:
+        latency = (f"{cycles:,.1f}".removesuffix(".0") for cycles in (*exception.latency.values(), exception.jitter))
+        function = result.image.function_at(exception.handler)
+        name = f"  {function[0]}" if function else f"  {exception.handler:#010x}"
+        rows.append([exception.name, f"{exception.count:,}", f"{int(exception.cycles):,}", *latency, name])
     if not rows[1:]:
         return []
     numbers = columns([row[:-1] for row in rows])
@@ -34,8 +34,10 @@ def _exceptions(result: EmulationResult) -> list[str]:
 
 def _task_stacks(result: EmulationResult) -> list[str]:
     rows = [["stack of a task", "from", "lowest", "used"]]
-    for one in result.task_stacks:
-        rows.append([one.name or "?", f"{one.top:#010x}", f"{one.low:#010x}", f"{one.used:,} B"])
+    for task_stack in result.task_stacks:
+        rows.append(
+            [task_stack.name or "?", f"{task_stack.top:#010x}", f"{task_stack.low:#010x}", f"{task_stack.used:,} B"]
+        )
     return ["", *columns(rows)] if rows[1:] else []
 
 
@@ -47,8 +49,8 @@ def _streams(result: EmulationResult) -> list[str]:
 
 def _resets(result: EmulationResult) -> list[str]:
     rows = [["reset by", "at cycle", "  place"]]
-    for one in result.resets[:MOST_RESETS]:
-        rows.append([one.cause, f"{one.cycle:,}", f"  {place(result.image, one.pc)}"])
+    for reset in result.resets[:MOST_RESETS]:
+        rows.append([reset.cause, f"{reset.cycle:,}", f"  {place(result.image, reset.pc)}"])
     if not rows[1:]:
         return []
     numbers = columns([row[:-1] for row in rows])

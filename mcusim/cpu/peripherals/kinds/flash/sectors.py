@@ -112,7 +112,7 @@ class SectorFlash(FlashInterface):
         parallelism = control >> 8 & 3
         if control & SER and not control & (MER1 | MER2):
             number = control >> 3 & 0x1F
-            sector = next((one for one in self.sectors() if one[0] == number), None)
+            sector = next((sector for sector in self.sectors() if sector[0] == number), None)
             if sector is None:
                 self._fail(PGSERR)
             elif self.protected(number):
@@ -151,7 +151,7 @@ class SectorFlash(FlashInterface):
     def programmed(self, store: FlashStore) -> None:
         control, size = self["CR"], len(store.data)
         parallelism = control >> 8 & 3
-        number = next(one[0] for one in self.sectors() if one[1] <= store.offset < one[1] + one[2])
+        number = next(sector[0] for sector in self.sectors() if sector[1] <= store.offset < sector[1] + sector[2])
         if not control & PG or control & LOCK:
             self.not_open(store, "FLASH_CR.LOCK is set" if control & LOCK else "FLASH_CR.PG is clear")
             self._fail(PGSERR)

@@ -182,9 +182,9 @@ class Quadspi(RegisterBlock):
         return next((cycle for cycle in (first, later) if self._matches(cycle)), -1)
 
     def _matches(self, cycle: int) -> bool:
-        found = int.from_bytes(self.flash.read(self._field(0, 8), self["AR"], 0, self._length, cycle)[:4], "little")
+        number = int.from_bytes(self.flash.read(self._field(0, 8), self["AR"], 0, self._length, cycle)[:4], "little")
         mask = self["PSMKR"]
-        same = ~(found ^ self["PSMAR"]) & mask
+        same = ~(number ^ self["PSMAR"]) & mask
         return bool(same) if self["CR"] & PMM else same == mask
 
     # registers
