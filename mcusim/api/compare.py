@@ -115,8 +115,8 @@ def runtime_bases(
     Of several, ``kernels`` are for those that do not have kernels of their own, and what is for compiled code alone is
     for those that compile. Raises what that raises.
     """
-    given = plan.get(RUNTIME.name)
-    texts = given.split(",") if isinstance(given, str) else given
+    raw = plan.get(RUNTIME.name)
+    texts = raw.split(",") if isinstance(raw, str) else raw
     several = [texts] if not isinstance(texts, Iterable) else [t.strip() if isinstance(t, str) else t for t in texts]
     named = {name: find_runtime(RUNTIME.given(name)) for name in several}
     refused = [set(without_effect(runtime, plan)) for runtime in named.values()]

@@ -71,8 +71,8 @@ def array_plan(
 
 def check_array_options(runtime: Runtime, allocator: str | None, weights: str, kernels: str | None) -> None:
     """Raise UsageError for what has no effect on a static array."""
-    for option, given in (("allocator", allocator is not None), ("weights", weights != "flash")):
-        if given:
+    for option, explicit in (("allocator", allocator is not None), ("weights", weights != "flash")):
+        if explicit:
             raise UsageError(f"--{option} has no effect with --runtime {runtime.name}, which places its data itself")
     if kernels is not None:
         require_callable(kernels, runtime)

@@ -121,8 +121,8 @@ def _check(
             raise UsageError(f"{what} {value[:80]!r}: must be one of {', '.join(names)}")
     if machine is None and overrides:
         raise UsageError("--set changes a machine: name it with --machine")
-    for name, given in of_verdict.items():
-        if machine is None and given is not None:
+    for name, raw in of_verdict.items():
+        if machine is None and raw is not None:
             raise UsageError(f"--{name} is for the verdict on a machine: name it with --machine")
 
 

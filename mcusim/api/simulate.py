@@ -202,7 +202,7 @@ def _kernels(header: Header, fidelity: str, kernels: str | None, options: Mappin
         "--kernels": kernels is not None,
         **{f"--{option.flag}": options.get(option.name) not in (None, option.default) for option in EXECUTION},
     }
-    for what in (name for name, given in refused.items() if given):
+    for what in (name for name, explicit in refused.items() if explicit):
         refuse_recorded(header, what)
     return None
 

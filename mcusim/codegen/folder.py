@@ -36,15 +36,15 @@ def write_folder(folder: Path, files: Mapping[str, bytes], force: bool = False) 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".generate-", dir=folder) as name:
-            for place, data in files.items():
-                (Path(name) / place).parent.mkdir(parents=True, exist_ok=True)
-                (Path(name) / place).write_bytes(data)
-            for place in files:
-                if (folder / place).is_dir():
-                    raise UsageError(f"cannot generate into {folder}: {place} is a directory there")
-            for place in files:
-                (folder / place).parent.mkdir(parents=True, exist_ok=True)
-                (Path(name) / place).replace(folder / place)
+            for file, data in files.items():
+                (Path(name) / file).parent.mkdir(parents=True, exist_ok=True)
+                (Path(name) / file).write_bytes(data)
+            for file in files:
+                if (folder / file).is_dir():
+                    raise UsageError(f"cannot generate into {folder}: {file} is a directory there")
+            for file in files:
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                (Path(name) / file).replace(folder / file)
     except BaseException as error:
         for path in created:
             with suppress(OSError):

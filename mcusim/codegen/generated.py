@@ -87,7 +87,7 @@ def generated(
     arrays = [c.values.nbytes for c in memory.constants if c.name.startswith(("multiplier", "shift"))]
     weights = sum(c.values.nbytes for c in memory.constants) - sum(arrays)
     sizes = memory.size, weights, tables + sum(arrays), sources.code
-    whole = {place: text.encode("ascii") for place, text in files.items()} | sources.files
+    whole = {location: text.encode("ascii") for location, text in files.items()} | sources.files
     return Generated(graph.name, kernels.name, machine, len(nodes), functions, *sizes, whole)
 
 

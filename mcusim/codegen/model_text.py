@@ -47,8 +47,8 @@ def header_text(graph: Graph) -> str:
         for i, t in enumerate(tensors):
             tensor = graph.tensors[t]
             shape = " x ".join(map(str, tensor.shape)) or "one"
-            said = f"{tensor.dtype}, {shape}: {tensor.name}"
-            lines.append(f"#define MCUSIM_{kind}{i}_BYTES {tensor.bytes} /* {comment(said)} */")
+            text = f"{tensor.dtype}, {shape}: {tensor.name}"
+            lines.append(f"#define MCUSIM_{kind}{i}_BYTES {tensor.bytes} /* {comment(text)} */")
         lines.append("")
     source, target = ends_type(graph, graph.inputs), ends_type(graph, graph.outputs)
     lines += [
@@ -97,8 +97,8 @@ def _ends(kind: str, graph: Graph, tensors: Sequence[int], memory: Memory) -> st
     if not tensors:
         lines.append("    (void)i;")
     for i, t in enumerate(tensors):
-        place = f"(array + {memory.tensors[t]})" if cast else f"array + {memory.tensors[t]}"
-        lines.append(f"    if (i == {i}) return {cast}{place};")
+        location = f"(array + {memory.tensors[t]})" if cast else f"array + {memory.tensors[t]}"
+        lines.append(f"    if (i == {i}) return {cast}{location};")
     return "\n".join([*lines, "    return 0;", "}", "", ""])
 
 

@@ -70,10 +70,10 @@ def main_text(project: Project, inputs: Sequence[Array]) -> str:
 def makefile_text(project: Project) -> str:
     """``make``: the program for a core; ``make lib``; ``make host``: for the machine that compiles."""
     sources = project.sources
-    given = shlex.split(project.kernels.flags)
-    own = [word for word in given if not word.startswith("-O")]
-    level = next((word for word in reversed(given) if word.startswith("-O")), "-O2")
-    includes = " ".join(f"-I{place}" for place in sources.include)
+    parts = shlex.split(project.kernels.flags)
+    own = [word for word in parts if not word.startswith("-O")]
+    level = next((word for word in reversed(parts) if word.startswith("-O")), "-O2")
+    includes = " ".join(f"-I{location}" for location in sources.include)
     cores = [f"FLAGS_{isa} = {' '.join(core.compiler_flags)}" for isa, core in CORES.items()]
     lines = [
         f"# {MADE}",
@@ -175,7 +175,7 @@ def page_text(project: Project, array: int) -> str:
 
 def _taken(sources: KernelSources) -> str:
     """The C library's functions that the kernels call."""
-    texts = [data for place, data in sources.files.items() if place not in sources.copies]
+    texts = [data for location, data in sources.files.items() if location not in sources.copies]
     called = (re.search(rb"^(?!.*\bvoid \*memset\().*\bmemset\(", text, re.MULTILINE) for text in texts)
     return "memcpy and memset" if any(called) else "memcpy alone"
 

@@ -103,7 +103,7 @@ def _headers(sources: dict[Path, bytes], include: list[Path]) -> dict[Path, byte
         path, content = left.pop()
         for name in _INCLUDE.findall(content):
             places = [path.parent, *include]
-            there = next((p for place in places if (p := place / os.fsdecode(name)).is_file()), None)
+            there = next((p for path in places if (p := path / os.fsdecode(name)).is_file()), None)
             if there is not None and (there := Path(os.path.normpath(there))) not in entries:
                 entries[there] = _read(there)
                 left.append((there, entries[there]))

@@ -143,9 +143,9 @@ class Code:
         """A plain branch to the first instruction of another function."""
         if last.kind is not Kind.BRANCH or last.target is None:
             return False
-        place = bisect_right(self.functions, last.target)
-        begins = place > 0 and self.functions[place - 1] == last.target
-        return begins and bisect_right(self.functions, last.address) != place
+        index = bisect_right(self.functions, last.target)
+        begins = index > 0 and self.functions[index - 1] == last.target
+        return begins and bisect_right(self.functions, last.address) != index
 
     def known_at(self, address: int) -> CodeBlock | None:
         """The block that begins at ``address``, if it was executed and has not changed since."""

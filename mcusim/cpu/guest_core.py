@@ -230,7 +230,9 @@ class GuestCore:
             system_registers.set_vectors(self._ppb, start.vectors)
             self.interrupts.with_vectors()
         if start.kind == "reset":
-            self.peripherals.begin((place.address, len(place.data)) for place in self.image.placements(False))
+            self.peripherals.begin(
+                (placement.address, len(placement.data)) for placement in self.image.placements(False)
+            )
             self.install_ranges(None)
 
     def set_stack(self, top: int, limit: int, reserved: bool = True) -> None:

@@ -78,7 +78,7 @@ def _table_at(image: Image, machine: Machine, address: int) -> tuple[int, int] |
     sp, reset = image.word_at(address), image.word_at(address + 4)
     if address % TABLE or sp is None or reset is None or not _is_stack(sp, machine) or not reset & 1:
         return None
-    return (sp & ~3, reset & ~1) if any(_runs(image, place) for place in _seen_at(machine, reset & ~1)) else None
+    return (sp & ~3, reset & ~1) if any(_runs(image, index) for index in _seen_at(machine, reset & ~1)) else None
 
 
 def _seen_at(machine: Machine, address: int) -> Iterator[int]:
@@ -91,7 +91,14 @@ def _seen_at(machine: Machine, address: int) -> Iterator[int]:
 
 def _no_start(image: Image, machine: Machine) -> str:
     """Why neither vector table nor entry point will do."""
-    first = next((place for place in _table_addresses(image, machine) if image.word_at(place) is not None), 0)
+    first = next(
+        (
+            table_address
+            for table_address in _table_addresses(image, machine)
+            if image.word_at(table_address) is not None
+        ),
+        0,
+    )
     sp, reset = image.word_at(first), image.word_at(first + 4)
     table = ""
     if first % TABLE:

@@ -70,11 +70,11 @@ def _outside(core: Called, task: Compute, address: int) -> tuple[str, str]:
     if role == "stack" and address < span.address:
         return "stack overflow", f"a store of {size} B at {address:#010x}, below the stack's {span.bytes:,} B"
     if address < span.address:
-        place = f"{span.address - address:,} B before {role}"
+        location = f"{span.address - address:,} B before {role}"
     elif address < span.end:
-        place = f"in {role}, which it may only read" if address + size <= span.end else f"across the end of {role}"
+        location = f"in {role}, which it may only read" if address + size <= span.end else f"across the end of {role}"
     else:
-        place = f"{address - span.end:,} B after {role}"
+        location = f"{address - span.end:,} B after {role}"
     hit = f", in buffer {owner}" if owner is not None else ""
-    text = f"a store of {size} B at {address:#010x}{hit}, {place} ({span.address:#010x}, {span.bytes:,} B)"
+    text = f"a store of {size} B at {address:#010x}{hit}, {location} ({span.address:#010x}, {span.bytes:,} B)"
     return "write outside its buffers", text

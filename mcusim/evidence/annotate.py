@@ -58,8 +58,8 @@ def annotate_rows(comparison: Comparison) -> Comparison:
     """Every row of it, annotated, with its ratio over the row that it is explained by."""
     rows = [annotate(row) for row in comparison.rows]
     places: dict[str, list[int]] = {}
-    for place, row in enumerate(rows):
-        places.setdefault(row.model, []).append(place)
+    for index, row in enumerate(rows):
+        places.setdefault(row.model, []).append(index)
     for numbers in places.values():
         for base, number in paired([rows[place] for place in numbers]):
             rows[numbers[number]] = replace(

@@ -138,9 +138,9 @@ def _check_sources(kernels: KernelSet) -> None:
             raise InputError(f"{manifest}: sources: {quoted(source)}: there is no such file")
         if not os.access(path, os.R_OK):
             raise InputError(f"{manifest}: sources: {quoted(source)}: cannot be read")
-    for place in kernels.include:
-        if "\0" in place or not (manifest.parent / place).is_dir():
-            raise InputError(f"{manifest}: include: {quoted(place)}: there is no such folder")
+    for location in kernels.include:
+        if "\0" in location or not (manifest.parent / location).is_dir():
+            raise InputError(f"{manifest}: include: {quoted(location)}: there is no such folder")
     try:
         shlex.split(kernels.flags)
     except ValueError as error:

@@ -91,7 +91,7 @@ def quoted(text: str) -> str:
 def _maps(source: Path, compiler: str) -> list[str]:
     headers = first_line(compiler, "-print-file-name=include")
     places = {str(source.resolve()): f"sets/{source.resolve().name}", str(SETS.resolve()): "sets", headers: "include"}
-    return [f"-ffile-prefix-map={place}={name}" for place, name in places.items()]
+    return [f"-ffile-prefix-map={location}={name}" for location, name in places.items()]
 
 
 def digest(path: Path) -> str:

@@ -72,8 +72,8 @@ def _function(node: ast.expr, depth: int = 0) -> Formula:
             return _applied(type(sign), _function(left, depth + 1), _function(right, depth + 1))
         case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _OPERATORS:
             return _applied(type(sign), _function(left, depth + 1), _function(right, depth + 1))
-        case ast.Call(func=ast.Name(id=name), args=[_, _, *_] as given, keywords=[]) if name in _FUNCTIONS:
-            parts, function = [_function(inner, depth + 1) for inner in given], _FUNCTIONS[name]
+        case ast.Call(func=ast.Name(id=name), args=[_, _, *_] as nodes, keywords=[]) if name in _FUNCTIONS:
+            parts, function = [_function(inner, depth + 1) for inner in nodes], _FUNCTIONS[name]
             return lambda values, dry: function(*(part(values, dry) for part in parts))
     raise InputError(f"{ast.unparse(node)[:80]!r} is not allowed in a formula: integers, names, + - * // ( ), min, max")
 

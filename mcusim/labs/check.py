@@ -61,13 +61,13 @@ def _of_lab(lab: Lab, figures: Figures) -> Iterator[Problem]:
     yield from _of_texts(lab, figures)
     yield from _of_replacement(lab, figures.folder)
     for number, part in enumerate(lab.part):
-        for place, step in enumerate(part.step):
+        for index, step in enumerate(part.step):
             try:
                 for path, rule in _of_step(step, predictions, figures, judge):
-                    yield ("part", number, "step", place, *path), rule
+                    yield ("part", number, "step", index, *path), rule
                 figures.filled(step)
             except ValueError as error:  # an expression without a value
-                yield ("part", number, "step", place), str(error)
+                yield ("part", number, "step", index), str(error)
 
 
 def _of_texts(lab: Lab, figures: Figures) -> Iterator[Problem]:
@@ -87,13 +87,13 @@ def _of_replacement(lab: Lab, folder: Path | None) -> Iterator[Problem]:
         return
     shown_of = [cache for cache in ("data", "instruction") if any(f"{cache[0]}cache" in name for name in _rows(lab))]
     for number, part in enumerate(lab.part):
-        for place, step in enumerate(part.step):
+        for index, step in enumerate(part.step):
             if not isinstance(step, LabRun):
                 continue
             for key in (f"cache.{cache}.replacement" for cache in shown_of):
                 figure = machine_of(step, folder).figures.get(key)
                 if figure is not None and figure.basis == "assumed" and key not in step.set:
-                    yield ("part", number, "step", place, "run"), f"{step.run}: its misses rest on {key}, {ASSUMED}"
+                    yield ("part", number, "step", index, "run"), f"{step.run}: its misses rest on {key}, {ASSUMED}"
 
 
 def _rows(lab: Lab) -> set[str]:

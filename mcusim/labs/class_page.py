@@ -109,20 +109,20 @@ def _given(grade: Grade, question: Question) -> list[QuestionGrade]:
 
 
 def _question(labs: CollectedLabs, lab: Lab, question: Question) -> list[str]:
-    given = labs.given(lab.name, question.id)
-    count = max(len(given), 1)
+    grades = labs.given(lab.name, question.id)
+    count = max(len(grades), 1)
     mistakes = "; ".join(
         f"{name} ({students})" for name, students in labs.mistakes(lab.name, question.id)[:MOST_MISTAKES]
     )
     mean = (
         "-"
         if isinstance(question, Write)
-        else f"{sum(grade.points for grade in given) / count:.2f} of {question.points:g}"
+        else f"{sum(grade.points for grade in grades) / count:.2f} of {question.points:g}"
     )
-    right = f"{100 * sum(grade.right for grade in given) / count:.0f} %"
-    spent = [f"{sum(getattr(grade, name) for grade in given) / count:.1f}" for name in ("wrong", "hints")]
+    right = f"{100 * sum(grade.right for grade in grades) / count:.0f} %"
+    spent = [f"{sum(getattr(grade, name) for grade in grades) / count:.1f}" for name in ("wrong", "hints")]
     about = f"<code>{plain(question.id)}</code> {inline(shortened(question.text, 160))}"
-    return [about, plain(shortened(mistakes, 300)), str(len(given)), right, mean, *spent]
+    return [about, plain(shortened(mistakes, 300)), str(len(grades)), right, mean, *spent]
 
 
 def _histogram(grades: list[Grade], lab: Lab) -> PlotFigure:

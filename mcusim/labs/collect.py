@@ -108,13 +108,13 @@ class CollectedLabs:
         return {"grades": [grade.to_json() for grade in self.grades], "labs": labs, **others}
 
     def _question(self, lab: Lab, question: Question) -> dict[str, Any]:
-        given = self.given(lab.name, question.id)
+        grades = self.given(lab.name, question.id)
         return {
             "id": question.id,
-            "asked": len(given),
-            "right": sum(grade.right for grade in given),
-            "points": round(sum(grade.points for grade in given), 2),
-            "of": 0.0 if isinstance(question, Write) else question.points * len(given),
+            "asked": len(grades),
+            "right": sum(grade.right for grade in grades),
+            "points": round(sum(grade.points for grade in grades), 2),
+            "of": 0.0 if isinstance(question, Write) else question.points * len(grades),
             "mistakes": [{"name": name, "students": count} for name, count in self.mistakes(lab.name, question.id)],
         }
 
@@ -172,27 +172,28 @@ class _Class:
 
     def grade(self, path: Path) -> Grade:
         """Raises UsageError for a file that cannot be judged."""
-        given = read_answer_file(path)
-        lab = self._lab(path, given)
+        answer_file = read_answer_file(path)
+        lab = self._lab(path, answer_file)
         rules = self._rules_of(lab)
-        unknown = next((answer.id for answer in given.answers if answer.id not in rules), None)
+        unknown = next((answer.id for answer in answer_file.answers if answer.id not in rules), None)
         if unknown is not None:
             raise UsageError(f"{path}: answers: lab {lab.name} has no question {unknown[:40]!r}")
-        questions = tuple(_graded(rules[answer.id], answer) for answer in given.answers)
+        questions = tuple(_graded(rules[answer.id], answer) for answer in answer_file.answers)
         points = round(sum(question.points for question in questions), 2)
         notes = []
-        if abs(points - given.points) > 0.011:
-            notes.append(f"the file claims {given.points:g} points; what was typed is worth {points:g}")
-        if where := given.tampered:
+        if abs(points - answer_file.points) > 0.011:
+            notes.append(f"the file claims {answer_file.points:g} points; what was typed is worth {points:g}")
+        if where := answer_file.tampered:
             notes.append(f"something was cut out or changed {where}: its tries do not follow from each other")
         finished = len(questions) == len(rules)
-        minutes = given.minutes
+        minutes = answer_file.minutes
         if minutes is not None and not 0 <= minutes < 60 * 24 * 366:
             notes.append("its times cannot be")
             minutes = None
         return Grade(
-            str(path), lab.name, given.student, given.seed, finished, minutes, points, lab.points, questions,
-            "; ".join(notes), given.ended,
+            str(path), lab.name, answer_file.student, answer_file.seed, finished, minutes, points, lab.points,
+            questions,
+            "; ".join(notes), answer_file.ended,
         )  # fmt: skip
 
     def _lab(self, path: Path, given: AnswerFile) -> Lab:

@@ -156,7 +156,7 @@ class _LabDraw:
         figures, names = self.judge.figures, step.figures or self.lab.figures
         entries = {"\n".join(step.called(setting)): figures.of(step.of(setting)) for setting in step.settings}
         head, *rows = figures_rows(entries, names)
-        columns = {name: [row[place] for row in rows] for place, name in enumerate(head) if place}
+        columns = {name: [row[index] for row in rows] for index, name in enumerate(head) if index}
         return {
             "text": html(step.text), "knobs": step.texts, "labels": [row[0] for row in rows], "settings": columns,
         }  # fmt: skip

@@ -183,7 +183,7 @@ def solution(rules: Rules) -> str:
     if rules.kind == Choose.kind:
         return f"It is {rules.right}: {rules.solution}"
     if isinstance(rules.right, tuple):
-        named = "; ".join(rules.named[place - 1] for place in rules.right)
+        named = "; ".join(rules.named[index - 1] for index in rules.right)
         return f"It is {' '.join(map(str, rules.right))}: {named}. {rules.solution}".strip()
     return rules.solution
 
@@ -253,17 +253,17 @@ def _diagnosed(given: float, right: float, unit: str, near: float) -> str | None
 def _place(text: str, count: int) -> int:
     """A whole number from 1 to ``count``."""
     plain = text.rstrip(".)")
-    place = int(plain) if re.fullmatch("[0-9]{1,3}", plain, re.ASCII) else 0
-    if not 1 <= place <= count:
+    index = int(plain) if re.fullmatch("[0-9]{1,3}", plain, re.ASCII) else 0
+    if not 1 <= index <= count:
         raise UsageError(f"{text[:40]!r} is none of the answers; type a number from 1 to {count}")
-    return place
+    return index
 
 
 def _choice(rules: Rules, text: str, tries: int, seen: int) -> AnswerVerdict:
-    place = _place(text, rules.count)
-    if place == rules.right:
+    index = _place(text, rules.count)
+    if index == rules.right:
         return _right(rules)
-    _, says, name = next(entry for entry in rules.wrong if entry[0] == place)
+    _, says, name = next(entry for entry in rules.wrong if entry[0] == index)
     return _wrong(rules, f"No. {says}", tries, name)
 
 

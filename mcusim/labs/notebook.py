@@ -132,8 +132,8 @@ def notebook(lab: Lab, solved: bool = False, folder: Path | None = None, path: s
     """The notebook's file; ``solved`` fills in what a student writes. Equal labs give equal text. ``path``: of a lab of
     one's own, which the notebook opens; its paths are relative to ``folder``."""
     cells = []
-    for place, (kind, source) in enumerate(_cells(lab, Judge(Figures(lab, folder)), solved, path)):
-        cell: dict[str, Any] = {"cell_type": kind, "id": f"{lab.name[:40]}-{place:03d}", "metadata": {}}
+    for index, (kind, source) in enumerate(_cells(lab, Judge(Figures(lab, folder)), solved, path)):
+        cell: dict[str, Any] = {"cell_type": kind, "id": f"{lab.name[:40]}-{index:03d}", "metadata": {}}
         if kind == "code":
             cell |= {"execution_count": None, "outputs": []}
         cells.append({**cell, "source": source.strip("\n").splitlines(keepends=True)})
@@ -198,9 +198,9 @@ def _question(step: Question, judge: Judge | None) -> Iterator[tuple[str, str]]:
         case Ask():
             asked += f" ({step.unit})"
         case Choose():
-            asked += "\n\n" + "\n".join(f"{place}. {choice.text}" for place, choice in enumerate(step.choices, 1))
+            asked += "\n\n" + "\n".join(f"{index}. {choice.text}" for index, choice in enumerate(step.choices, 1))
         case Arrange():
-            asked += "\n\n" + "\n".join(f"{place}. {item.text}" for place, item in enumerate(step.items, 1))
+            asked += "\n\n" + "\n".join(f"{index}. {item.text}" for index, item in enumerate(step.items, 1))
         case Design():
             asked += "\n\n" + _knobs(step)
     yield "markdown", asked

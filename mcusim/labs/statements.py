@@ -56,9 +56,9 @@ def statements(raw: Mapping[str, Any], folder: Path | None) -> Iterator[Problem]
     for number, part in _tables(raw.get("part")):
         for path, rule in reader.texts({key: value for key, value in part.items() if key != "step"}):
             yield ("part", number, *path), rule
-        for place, step in _tables(part.get("step")):
+        for index, step in _tables(part.get("step")):
             for path, rule in (*reader.texts(step), *reader.step(step)):
-                yield ("part", number, "step", place, *path), rule
+                yield ("part", number, "step", index, *path), rule
     yield from ((("after", *path), rule) for path, rule in reader.texts(raw.get("after")))
 
 

@@ -219,6 +219,6 @@ def _question(judge: Judge, question: Question) -> Iterator[str]:
         wrong = [f"- {shown(value)} {question.unit}: {says}" for value, says, _ in rules.wrong]
     else:
         wrong = [f"- {name}: {says}" for _, says, name in rules.wrong]
-    wrong += [f"- hint {place}: {hint}" for place, hint in enumerate(question.hints, 1)]
+    wrong += [f"- hint {index}: {hint}" for index, hint in enumerate(question.hints, 1)]
     if wrong:
         yield "\n".join(wrong)

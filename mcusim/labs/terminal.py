@@ -203,7 +203,7 @@ class Session:
 
     def _knobs(self, knobs: dict[str, tuple[str, ...]]) -> None:
         for name, values in knobs.items():
-            listed = "   ".join(f"{place}  {value}" for place, value in enumerate(values, 1))
+            listed = "   ".join(f"{index}  {value}" for index, value in enumerate(values, 1))
             listed = f"one of {', '.join(values)}" if whole_numbers(values) else listed
             self.say(self._wrapped(listed, f"  {name}:  ", "      "))
         example = ", ".join(values[0] if whole_numbers(values) else "1" for values in knobs.values())
@@ -214,8 +214,8 @@ class Session:
         with self.busy("working out what is right"):
             rules = self.judge.rules(question)
         listed = [item.text for item in (*getattr(question, "choice", ()), *getattr(question, "items", ()))]
-        for place, text in enumerate(listed, 1):
-            self.say(self._wrapped(text, f"  {place}  ", "     "))
+        for index, text in enumerate(listed, 1):
+            self.say(self._wrapped(text, f"  {index}  ", "     "))
         if rules.knobs:
             self._knobs(dict(rules.knobs))
         unit = question.unit if isinstance(question, Ask) else ""
@@ -275,9 +275,9 @@ def _now() -> str:
 def _broken(text: str, width: int) -> str:
     """A command, over several lines where it is long, as a shell takes it."""
     words, lines = text.split(" --"), [""]
-    for place, word in enumerate(words):
-        more = f" --{word}" if place else f"  $ {word}"
-        if place and len(lines[-1]) + len(more) > width - 2:
+    for index, word in enumerate(words):
+        more = f" --{word}" if index else f"  $ {word}"
+        if index and len(lines[-1]) + len(more) > width - 2:
             lines[-1] += " \\"
             lines.append("     ")
         lines[-1] += more

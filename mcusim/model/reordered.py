@@ -70,12 +70,12 @@ def with_order(data: bytes, source: str | Path, order: Sequence[int]) -> bytes:
             raise file.error(f"it has {count} operators, the order {len(order)}")
         first = graph._tab.Vector(field) if count else 0
         places = range(first, first + 4 * count, 4)
-        targets = [place + struct.unpack_from("<I", data, place)[0] for place in places]
+        targets = [position + struct.unpack_from("<I", data, position)[0] for position in places]
         patched = bytearray(data)
-        for place, old in zip(places, order, strict=True):
-            if targets[old] <= place:  # no writer does so: offsets count upwards
+        for index, old in zip(places, order, strict=True):
+            if targets[old] <= index:  # no writer does so: offsets count upwards
                 raise file.error("an operator comes before the vector that points to it")
-            struct.pack_into("<I", patched, place, targets[old] - place)
+            struct.pack_into("<I", patched, index, targets[old] - index)
     return bytes(patched)
 
 

@@ -44,9 +44,9 @@ def lstm(inputs: Sequence[Tensor], options: Mapping[str, Any]) -> list[Shape]:
     _dtype(source, "int8")
     _rank(inputs[1], 2)
     units, batch = inputs[1].shape[0], source.shape[1 if options["time_major"] else 0]
-    for place, tensor in enumerate(inputs[1:13]):
-        depth = source.shape[2] if place < 4 else units
-        _is(tensor, *(("int8", (units, depth)) if place < 8 else ("int32", (units,))))
+    for index, tensor in enumerate(inputs[1:13]):
+        depth = source.shape[2] if index < 4 else units
+        _is(tensor, *(("int8", (units, depth)) if index < 8 else ("int32", (units,))))
     _state(hidden, (source.dtype,), batch * units)
     _state(cell, ("int16",), batch * units)
     return [(*source.shape[:2], units)]

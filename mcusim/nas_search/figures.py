@@ -94,10 +94,10 @@ def network_parts(choices: Array) -> tuple[Array, Array]:
     most, parts = max(DEPTHS), [np.zeros((len(choices), 1), np.int64)]
     present = [np.ones((len(choices), 1), bool)]
     for stage in range(depths.shape[1]):
-        for place in range(most if stage < depths.shape[1] - 1 else 1):
-            first = 2 + (2 * stage + (place > 0)) * _COMBINATIONS
-            parts.append(first + number[:, [stage * most + place]])
-            present.append(depths[:, [stage]] > place)
+        for index in range(most if stage < depths.shape[1] - 1 else 1):
+            first = 2 + (2 * stage + (index > 0)) * _COMBINATIONS
+            parts.append(first + number[:, [stage * most + index]])
+            present.append(depths[:, [stage]] > index)
     parts.append(np.ones((len(choices), 1), np.int64))
     present.append(np.ones((len(choices), 1), bool))
     whole, there = np.concatenate(parts, axis=1), np.concatenate(present, axis=1)

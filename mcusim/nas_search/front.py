@@ -351,8 +351,9 @@ def front_files(fronts: Sequence[BoardFront]) -> dict[str, bytes]:
         for number, front_network in enumerate(front.networks, 1):
             network = front.on.network(front_network)
             board = re.sub(r"[^\w.-]+", "-", f"{front.on.rules.machine}-{front.on.rules.runtime}")
-            place = f"{board}/{number:02}-{front_network.space}"
+            location = f"{board}/{number:02}-{front_network.space}"
             files |= {
-                place + end: network_file(network, front_network.to_json(network), end) for end in (".json", ".tflite")
+                location + end: network_file(network, front_network.to_json(network), end)
+                for end in (".json", ".tflite")
             }
     return files

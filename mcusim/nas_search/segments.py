@@ -87,7 +87,7 @@ class SegmentRules:
 
     def code_bytes(self, mask: int, isa: str) -> int:
         """Of the functions in a mask, and of the runtime itself."""
-        chosen = {symbol for symbol, place in self.symbols.items() if mask >> place & 1}
+        chosen = {symbol for symbol, index in self.symbols.items() if mask >> index & 1}
         return self.kernels.loaded_bytes(isa, chosen) + self.runtime.code_bytes
 
     def row(self, stored: Graph) -> Array:

@@ -54,7 +54,7 @@ def spread(candidates: Sequence[V], count: int) -> list[V]:
         return [*candidates]
     if count == 1:
         return [candidates[0]]
-    return [candidates[round(place * (len(candidates) - 1) / (count - 1))] for place in range(count)]
+    return [candidates[round(index * (len(candidates) - 1) / (count - 1))] for index in range(count)]
 
 
 def _points(candidates: Sequence[V], objectives: Sequence[str]) -> tuple[Any, list[Any]]:
@@ -64,4 +64,4 @@ def _points(candidates: Sequence[V], objectives: Sequence[str]) -> tuple[Any, li
         raise UsageError('several objectives need the package "deap": pip install "mcusim[nas]"') from None
     fitness = type("MoreIsBetter", (base.Fitness,), {"weights": (1.0,) * len(objectives)})
     values = [candidate.values(objectives) for candidate in candidates]
-    return tools, [SimpleNamespace(place=place, fitness=fitness(own)) for place, own in enumerate(values)]
+    return tools, [SimpleNamespace(place=index, fitness=fitness(own)) for index, own in enumerate(values)]

@@ -75,8 +75,8 @@ def arena_head(graph: Graph, offsets: Sequence[int] | None = None, runtime: Runt
     file does not model.
     """
     asked = (runtime or find_runtime()).requests(graph)
-    given = {} if offsets is None else {i: offsets[r.tensor] for i, r in enumerate(asked) if r.tensor is not None}
-    fixed = {i: offset for i, offset in given.items() if offset != -1}
+    arguments = {} if offsets is None else {i: offsets[r.tensor] for i, r in enumerate(asked) if r.tensor is not None}
+    fixed = {i: offset for i, offset in arguments.items() if offset != -1}
     return greedy_by_size(
         [ArenaBlock(request.bytes, request.first, request.last) for request in asked], ALIGN, fixed
     ).bytes
@@ -96,9 +96,9 @@ def stored_offsets(graph: Graph, tensors: Sequence[int], allocator: str, shared:
     if graph.offline_plan is None or shared or allocator not in ("offline", "optimal"):
         return None
     try:
-        given = offline_offsets(graph)
+        arguments = offline_offsets(graph)
     except ModelError:
         if allocator == "offline":
             raise
         return None
-    return {i: given[tensor] for i, tensor in enumerate(tensors) if tensor in given}
+    return {i: arguments[tensor] for i, tensor in enumerate(tensors) if tensor in arguments}

@@ -67,8 +67,8 @@ def opaque_types(kinds: Iterable[str]) -> tuple[str, ...]:
 
 def used_costs(types: Iterable[str], costs: Costs) -> dict[str, str]:
     """What ``costs`` say of the opaque ``types``. A custom operator may be named without ``CUSTOM()``."""
-    given = dict(costs)
-    entries = {name: given.get(name, given.get(_inner(name))) for name in types}
+    arguments = dict(costs)
+    entries = {name: arguments.get(name, arguments.get(_inner(name))) for name in types}
     return {name: text for name, text in entries.items() if text is not None}
 
 
@@ -111,18 +111,18 @@ def opaque_cycles(program: Program) -> dict[int, int]:
         return {}
     operators = program.header.operators
     types = opaque_types(op.type for op in operators)
-    given = {str(name): str(text) for name, text in program.header.options.get("costs", {}).items()}
+    arguments = {str(name): str(text) for name, text in program.header.options.get("costs", {}).items()}
     if (
         operators
         and all(is_opaque(op.type) for op in operators)
-        and (len(operators) == 1 or not set(types) & set(given))
+        and (len(operators) == 1 or not set(types) & set(arguments))
     ):
         raise UnsupportedError(
             f"{program.header.model[:200]} has opaque operators alone ({_listed(types)}): there is nothing in it whose"
             " time mcusim knows"
         )
     try:
-        costs = {name: OpaqueCost.parse(name, text) for name, text in given.items()}
+        costs = {name: OpaqueCost.parse(name, text) for name, text in arguments.items()}
     except UsageError as error:
         raise ProgramError(str(error)) from None
     return _cycles(program, costs)

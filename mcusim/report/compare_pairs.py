@@ -91,9 +91,9 @@ def pairs(results: Sequence[Result]) -> list[Pair]:
 def paired(results: Sequence[Result]) -> list[tuple[int, int]]:
     """Places of the runs that :func:`pairs` are of, the faster one first; no run is the slower one twice."""
     machines: dict[tuple[str, str], list[int]] = {}  # places, as a result may occur twice
-    for place, result in enumerate(results):
+    for index, result in enumerate(results):
         if result.run is not None:
-            machines.setdefault(_machine(result), []).append(place)
+            machines.setdefault(_machine(result), []).append(index)
     seconds = [result.run.cycles / result.run.clock if result.run else 0.0 for result in results]
     best = [min(machine, key=lambda place: seconds[place]) for machine in machines.values()]
     chosen = [
@@ -156,8 +156,8 @@ def differences_json(results: Sequence[Result]) -> list[dict[str, Any]]:
     :class:`~mcusim.results.difference.Difference` has them. ``latency_ratio`` and ``energy_ratio`` have the interval of
     the row's figure over the other's (:class:`mcusim.results.measurement.interval.RatioInterval`)."""
     places: dict[str, list[int]] = {}
-    for place, result in enumerate(results):
-        places.setdefault(result.model, []).append(place)
+    for index, result in enumerate(results):
+        places.setdefault(result.model, []).append(index)
     return [
         {
             "model": model,
@@ -180,8 +180,8 @@ def _pair(results: Sequence[Result], base: int, number: int, several: bool) -> P
     a, b = results[base], results[number]
     first, second = labels([a, b])
     where = ", ".join(text for text in (a.machine.name, shortened(_changes(a), 80)) if text)
-    place = f"On {where}: " if several and _machine(a) == _machine(b) else ""
-    return Pair(first, second, place, (base, number), a, b, explain(a, b))
+    location = f"On {where}: " if several and _machine(a) == _machine(b) else ""
+    return Pair(first, second, location, (base, number), a, b, explain(a, b))
 
 
 def _machine(result: Result) -> tuple[str, str]:

@@ -31,7 +31,7 @@ def generate_json(generated: Generated, folder: str) -> dict[str, Any]:
         "tables": generated.tables,
         "code": generated.code,
         "flash": generated.flash,
-        "files": {place: len(data) for place, data in generated.files.items()},
+        "files": {location: len(data) for location, data in generated.files.items()},
     }
 
 

@@ -163,7 +163,7 @@ def operator_json(operator_result: OperatorResult) -> dict[str, Any]:
     for name in ("input_shapes", "output_shapes"):
         shapes = getattr(operator_result, name)
         row[name] = None if shapes is None else [list(shape) for shape in shapes]
-    row["operands"] = [asdict(place) for place in operator_result.operands]
+    row["operands"] = [asdict(operand) for operand in operator_result.operands]
     return row
 
 

@@ -141,8 +141,8 @@ def in_words(part: Difference) -> str:
     if part.cause == "compute":
         return f"computing {what}".strip()
     if part.cause == "dma_wait":
-        place = "to" if part.what == "outputs" else "from"
-        return f"waiting for the DMA: {what} {place} {part.region}" if part.region else "waiting for the DMA"
+        location = "to" if part.what == "outputs" else "from"
+        return f"waiting for the DMA: {what} {location} {part.region}" if part.region else "waiting for the DMA"
     if part.cause in MEMORIES:
         return f"waiting for {what or 'data'} in {part.region or part.cause}"
     return {

@@ -200,8 +200,8 @@ class _Alive:
             longest = max((b.span.bytes for b in alive), default=0)
             self._by_step[step] = [b.span.address for b in alive], alive, longest
         lows, alive, longest = self._by_step[step]
-        for place in range(bisect_right(lows, address) - 1, -1, -1):
-            if lows[place] + longest <= address:
+        for index in range(bisect_right(lows, address) - 1, -1, -1):
+            if lows[index] + longest <= address:
                 return
-            if address < alive[place].span.end:
-                yield alive[place]
+            if address < alive[index].span.end:
+                yield alive[index]

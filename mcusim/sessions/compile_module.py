@@ -90,7 +90,7 @@ def _compiled(sources: Sequence[Path], isa: str, name: str, include: Sequence[st
     cxx = CXX_FLAGS if any(source.suffix in CXX for source in sources) else ()
     with tempfile.TemporaryDirectory(prefix="mcusim-") as folder:
         target = Path(folder) / "module.o"
-        headers = (*(f"-I{place}" for place in include), "-idirafter", str(FOLDER / "include"))
+        headers = (*(f"-I{location}" for location in include), "-idirafter", str(FOLDER / "include"))
         command = [COMPILER, *compiler_flags()[isa], *FLAGS, *cxx, *headers, *more]
         _run([*command, "-r", "-nostdlib", *map(str, sources), "-o", str(target)], name)
         return read_object(target, name)

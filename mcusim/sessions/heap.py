@@ -58,10 +58,10 @@ class SessionHeap:
             raise UsageError(f"no region {quoted(region)} to allocate in; there are {', '.join(self.regions)}")
         wanted, size = size, max(size, 1) + guard
         gaps = self._gaps.get(region, [])
-        for place, (begin, end) in enumerate(gaps):
+        for index, (begin, end) in enumerate(gaps):
             at = -(-begin // alignment) * alignment
             if at + size <= end:
-                gaps[place : place + 1] = [gap for gap in ((begin, at), (at + size, end)) if gap[0] < gap[1]]
+                gaps[index : index + 1] = [gap for gap in ((begin, at), (at + size, end)) if gap[0] < gap[1]]
                 self._given[at], self._numbers[at] = (region, size), next(_NUMBERS)
                 return at
         largest = self._largest(region)

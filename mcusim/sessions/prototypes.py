@@ -77,8 +77,8 @@ class Prototype:
             least = f"at least {count}" if self.open_ended else str(count)
             raise UsageError(f"{self} takes {least} value{'s' if count != 1 else ''}, not {len(values)}")
         own = [
-            self._fitted(name or f"value {place}", kind, value)
-            for place, ((name, kind), value) in enumerate(zip(self.parameters, values, strict=False), 1)
+            self._fitted(name or f"value {index}", kind, value)
+            for index, ((name, kind), value) in enumerate(zip(self.parameters, values, strict=False), 1)
         ]
         return [*own, *values[count:]]
 

@@ -222,13 +222,13 @@ def _has_effect(option: str, inputs: Mapping[str, Any]) -> bool:
 
 
 def _settings(work: SharedWork, inputs: Mapping[str, Any]) -> Settings:
-    given = {key: value for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs)}
+    arguments = {key: value for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs)}
     if inputs["policy"] in takers(BUFFER_SIZES.name):  # a sweep shows what each budget does
-        given.setdefault(BUFFER_SIZES.name, "largest")
+        arguments.setdefault(BUFFER_SIZES.name, "largest")
     return settings(
         inputs["policy"],
         kernels_of(*work.kernels[inputs["kernels"]], inputs["fidelity"]),
-        *split({name: value for name, value in given.items() if name != PERIOD_OPTION.name}),
+        *split({name: value for name, value in arguments.items() if name != PERIOD_OPTION.name}),
         fidelity=inputs["fidelity"],
         costs=dict(work.costs),
     )

@@ -162,12 +162,12 @@ class Measurer:
             self._pool = self._open.enter_context(pool(self._count, "the tuning", _prepare, (self.tasks,)))
         with deaf():
             futures = [self._pool.submit(_measured, task, number) for number in numbers]
-        for place, future in enumerate(futures):
+        for index, future in enumerate(futures):
             try:
                 yield future.result()
             except BrokenProcessPool:
                 self._pool = None
-                yield from self._one_by_one(task, numbers[place:])
+                yield from self._one_by_one(task, numbers[index:])
                 return
 
     def _one_by_one(self, task: str, numbers: Sequence[int]) -> Iterator[TrialResult]:

@@ -225,10 +225,10 @@ def _space(plan: TuningPlan, task: TunedTask) -> PlotFigure:
         traces.append(_lines(plan, part, records, knobs, values, (low, high), colour))
     notes = [
         {
-            "text": plain(shortened(str(value), 22)), "x": place, "y": at / max(len(values[name]) - 1, 1), "xref": "x",
+            "text": plain(shortened(str(value), 22)), "x": index, "y": at / max(len(values[name]) - 1, 1), "xref": "x",
             "yref": "y", "xanchor": "left", "yanchor": "middle", "showarrow": False, "font": {"size": 11},
         }
-        for place, name in enumerate(knobs)
+        for index, name in enumerate(knobs)
         for at, value in enumerate(values[name])
     ]  # fmt: skip
     notes += [

@@ -337,11 +337,11 @@ def plan_tuning(
 def plan_task(graph: Graph, machine: Machine, policy: str, kernels: str, options: Mapping[str, object]) -> PlanTask:
     """The plan of ``graph`` to tune. Raises UsageError for a policy without such knobs and for knobs that are given,
     UnsupportedError where LiteRT does not take the network, DoesNotFit for one that does not fit as it is."""
-    given = {name: value for name, value in options.items() if value is not None}
+    arguments = {name: value for name, value in options.items() if value is not None}
     own = {option.name for option in find_policy(policy).options}
     if not set(KNOBS) & own:
         raise UsageError(f"policy {policy} decides nothing that could be tuned for memories; tinyops does")
-    fixed = [declared_options()[name].flag for name in KNOBS if name in given]
+    fixed = [declared_options()[name].flag for name in KNOBS if name in arguments]
     if fixed:
         raise UsageError(f"--{fixed[0]} is what is tuned; leave it out")
     inputs = random_inputs(graph)
@@ -356,7 +356,7 @@ def plan_task(graph: Graph, machine: Machine, policy: str, kernels: str, options
     values = {
         t: value for op in graph.operators for t, value in zip(op.outputs, outputs.get(op.index, ()), strict=False)
     }
-    task = PlanTask(graph, machine, policy, kernels, given, inputs, [values[t] for t in graph.outputs])
+    task = PlanTask(graph, machine, policy, kernels, arguments, inputs, [values[t] for t in graph.outputs])
     if not task.space.knobs:
         raise UsageError(f"{graph.name} under {policy}: the plan has nothing to tune")
     return task

@@ -65,8 +65,8 @@ class ConfigSpace:
         """The configuration of a number, from 0 to below :attr:`size`."""
         values: dict[str, KnobValue] = {}
         for knob in reversed(self.knobs):
-            number, place = divmod(number, len(knob.values))
-            values[knob.name] = knob.values[place]
+            number, index = divmod(number, len(knob.values))
+            values[knob.name] = knob.values[index]
         return {knob.name: values[knob.name] for knob in self.knobs}
 
     def number(self, config: Config) -> int:

@@ -176,7 +176,7 @@ class KernelTemplate:
         wanted = {
             table.operand: str(config[name]) for name, table in self.table.knobs.items() if table.kind == "placement"
         }
-        return {operand: place for operand, place in wanted.items() if place in MEMORIES}
+        return {operand: location for operand, location in wanted.items() if location in MEMORIES}
 
     def all_flags(self, config: Config) -> str:
         """The compiler's, besides those of every build."""
@@ -186,7 +186,7 @@ class KernelTemplate:
     @property
     def include(self) -> list[Path]:
         """Folders with headers."""
-        return [INCLUDE, SETS / "include", *((self.folder / place).resolve() for place in self.table.include)]
+        return [INCLUDE, SETS / "include", *((self.folder / location).resolve() for location in self.table.include)]
 
     def macros(self, g: Geometry, space: ConfigSpace, config: Config) -> dict[str, int]:
         """What the source sees, by name."""

@@ -48,11 +48,11 @@ def first_difference(
 def _difference(
     program: Program, tensor: Tensor, operator: int, got: Array, want: Array, wrong: Array
 ) -> OutputDifference:
-    place = int(wrong[0]) // got.itemsize
+    index = int(wrong[0]) // got.itemsize
     shape = (1,) * (4 - len(tensor.shape)) + tuple(tensor.shape)
-    *_, row, column, channel = map(int, np.unravel_index(place, shape))
+    *_, row, column, channel = map(int, np.unravel_index(index, shape))
     tile, tiles, kind = _tile(program, operator, row, shape[-3])
-    value, expected = (float(x.reshape(-1)[place]) for x in (got, want))
+    value, expected = (float(x.reshape(-1)[index]) for x in (got, want))
     return OutputDifference(
         operator, kind, tensor.index, tile, tiles, row, column, channel, value, expected, int(wrong.size), got.nbytes
     )

@@ -75,7 +75,7 @@ class Findings:
 
     def add(self, rule: str, places: Sequence[int], low: int, high: int, text: str, fix: str) -> None:
         """``places`` are positions in the program's list, negative ones (the host) left out. Raises TooManyFindings."""
-        key = rule, tuple(place for place in places if place >= 0)
+        key = rule, tuple(index for index in places if index >= 0)
         old = self._found.get(key)
         if old is None and len(self._found) >= MOST:
             raise TooManyFindings
@@ -87,6 +87,6 @@ class Findings:
         return [self._finding(rule, places, *rest) for (rule, places), rest in order]
 
     def _finding(self, rule: str, places: tuple[int, ...], low: int, high: int, text: str, fix: str) -> Finding:
-        tasks = [self._tasks[place] for place in places]
+        tasks = [self._tasks[index] for index in places]
         names = buffers_at(self._buffers, low, high, {task.operator for task in tasks})
         return Finding(rule, tuple(task.id for task in tasks), names, low, high, text, fix)

@@ -103,8 +103,8 @@ class TunerOptions:
         from mcusim.model import load_model
         from mcusim.tuning.plan_task import plan_task, plan_tuning
 
-        given = {"--shape": subject.shape, "--template": subject.template, "--layers": subject.layers}
-        wrong = next((name for name, value in {**given, "--warm": self.warm}.items() if value is not None), None)
+        arguments = {"--shape": subject.shape, "--template": subject.template, "--layers": subject.layers}
+        wrong = next((name for name, value in {**arguments, "--warm": self.warm}.items() if value is not None), None)
         if wrong is not None:
             raise UsageError(f"{wrong} is for kernels; --memories tunes a network's plan")
         seconds = _seconds(self.budget) if self.budget is not None else None

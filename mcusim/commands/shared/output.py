@@ -110,9 +110,9 @@ def _print(text: str, end: str = "\n") -> None:
 
 def check_apart(path: Path, inputs: Iterable[str | Path | None]) -> None:
     """Raise UsageError when ``path`` is one of the files that are read."""
-    for given in inputs:
+    for text in inputs:
         with suppress(OSError, ValueError):
-            if given is not None and path.exists() and path.samefile(given):
+            if text is not None and path.exists() and path.samefile(text):
                 raise UsageError(f"cannot write {path}: it is an input file")
 
 

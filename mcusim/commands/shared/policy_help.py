@@ -44,10 +44,10 @@ class GivenOptions(dict[str, Any]):
     @classmethod
     def now(cls) -> Self:
         """Those of the command that runs."""
-        given = _given.get({})
+        arguments = _given.get({})
         return (
-            cls({option.name: given[option.name] for option in cls.declared() if option.name in given})
-            if given
+            cls({option.name: arguments[option.name] for option in cls.declared() if option.name in arguments})
+            if arguments
             else cls()
         )
 
@@ -90,15 +90,15 @@ class PolicyHelp(TyperCommand):
         sources = {option: ctx.get_parameter_source(option.replace("-", "_")) for option in result}
         in_file = [option for option, source in sources.items() if source and source.name == FROM_FILE]
         own = {option.name: ctx.params[option.name] for option in _declared(self.callback)}
-        given = {name: value for name, value in own.items() if value is not None}
+        arguments = {name: value for name, value in own.items() if value is not None}
         for part, whole in _parts(self.callback).items():
-            if part in in_file and whole in given and whole not in in_file:  # another whole than that of the file
+            if part in in_file and whole in arguments and whole not in in_file:  # another whole than that of the file
                 in_file.remove(part)
-                given.pop(part.replace("-", "_"))
+                arguments.pop(part.replace("-", "_"))
         require_endings(ctx.info_name or "", self.params, ctx.params)
         for line in taken(result, in_file):
             note(line)
-        token = _given.set(given)
+        token = _given.set(arguments)
         try:  # typer passes on what the function itself has as parameters
             return ctx.invoke(self.callback, **{name: ctx.params[name] for name in ctx.params if name not in own})
         finally:

@@ -156,8 +156,8 @@ def _given(context: typer.Context, planned: PlannedModel) -> dict[str, str | lis
         "operators",
         "assumptions",
     }
-    given = given_options(context, written | {"fidelity", "input", "max-instructions"})
-    return {"machine": planned.machine, "policy": planned.policy, **given}
+    arguments = given_options(context, written | {"fidelity", "input", "max-instructions"})
+    return {"machine": planned.machine, "policy": planned.policy, **arguments}
 
 
 def _advised(

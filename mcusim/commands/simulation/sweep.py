@@ -87,9 +87,9 @@ def _saved(path: str, idle: Mapping[str, object], html: Path | None, written: Wr
     """Show the table of a finished sweep again."""
     from mcusim.sweeps import read_table
 
-    given = next((option for option, value in idle.items() if value is not None), None)
-    if given is not None:
-        raise UsageError(f"{given} has no effect on {path}, the table of a sweep, which is only shown")
+    text = next((option for option, value in idle.items() if value is not None), None)
+    if text is not None:
+        raise UsageError(f"{text} has no effect on {path}, the table of a sweep, which is only shown")
     files = [html] if html is not None else []
     check_outputs(files, written.json, [path], written.force)
     for file in files:

@@ -242,16 +242,16 @@ def _check(
     if student is not None and seed is not None:
         raise UsageError("--student and --seed are two ways to say the same; name one")
     ways = {**written, "--teacher": teacher or None}
-    given = [way for way, value in ways.items() if value is not None]
-    if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} are two things; ask for one")
+    texts = [way for way, value in ways.items() if value is not None]
+    if len(texts) > 1:
+        raise UsageError(f"{texts[0]} and {texts[1]} are two things; ask for one")
     idle = [option for option, value in of_a_session.items() if value is not None]
-    if given and (idle or json):
-        raise UsageError(f"{[*idle, '--json'][0]} has no effect with {given[0]}")
+    if texts and (idle or json):
+        raise UsageError(f"{[*idle, '--json'][0]} has no effect with {texts[0]}")
     if {"--answers", "--save"} <= {*idle}:
         raise UsageError("--answers and --save are two places for answers; name one")
     whose = {"--student": student, "--seed": seed}
-    needing = [*given, *idle, *(option for option, value in whose.items() if value is not None)]
+    needing = [*texts, *idle, *(option for option, value in whose.items() if value is not None)]
     if name is None and needing:
         raise UsageError(f"{needing[0]} needs the name of a lab")
 

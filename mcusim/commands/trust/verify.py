@@ -214,14 +214,14 @@ def _verified(what: str, machine: str | None, plan: ModelPlanning, asked: Runnin
     from mcusim.api.verify import check_request, verify_case
     from mcusim.verification.table import verification_table
 
-    given = request(what, machine, plan, asked)
-    check_request(given)
+    verify_request = request(what, machine, plan, asked)
+    check_request(verify_request)
     with spinner_with_bar(f"verifying {what}") as step:
-        verifier = verify_case(given).verifier(given)
+        verifier = verify_case(verify_request).verifier(verify_request)
         result = verifier.verify(step)
-    if given.seeds:
-        with bar_with_rate(f"fuzzing {what}", len(given.seeds), "seeds") as tick:
-            result = verifier.fuzz(result, given.seeds, progress=tick)
+    if verify_request.seeds:
+        with bar_with_rate(f"fuzzing {what}", len(verify_request.seeds), "seeds") as tick:
+            result = verifier.fuzz(result, verify_request.seeds, progress=tick)
     out.emit(lambda: verification_table(result), result.to_json)
     if result.wrong:
         fail(f"{what}: {', '.join(result.wrong)}")

@@ -77,9 +77,9 @@ class _OperandReader:
 
     def address(self, inside: str) -> None:
         self.memory = True
-        for place, word in enumerate(inside.split(", ")):
+        for index, word in enumerate(inside.split(", ")):
             mask = _REGISTERS.get(word, 0)
-            if place == 0:
+            if index == 0:
                 self.base = mask
             elif mask:
                 self.index = mask

@@ -69,8 +69,8 @@ class Recording:
 
     def handled_at(self, tick: int) -> int | None:
         """The transfer whose handler has the core at ``tick``."""
-        place = bisect_right(self.of_transfers, (tick, 1 << 62)) - 1
-        if place < 0:
+        index = bisect_right(self.of_transfers, (tick, 1 << 62)) - 1
+        if index < 0:
             return None
-        start, stop, number = self.of_transfers[place]
+        start, stop, number = self.of_transfers[index]
         return number if start <= tick <= stop else None

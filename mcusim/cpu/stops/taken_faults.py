@@ -123,31 +123,31 @@ def take(emulator: Emulator, fault: Fault) -> Stop | None:
     if cause is None or emulator.confined or not x[X.VECTORS]:
         return Stop("fault", fault=_first(emulator, fault))
     entering = int(x[X.ENTERING]) if fault.kind in ("stacking", "bad vector") else 0
-    place = core.taken_as(cause.place)
+    index = core.taken_as(cause.place)
     derived = entering in (X.NMI, X.HARD_FAULT)
     if derived and fault.kind == "stacking":  # its handler begins all the same
         x[X.CFSR] |= cause.bits
         emulator.state[C.FAULT] = C.NO_FAULT
         return _enter(emulator, 0, RESUME)
-    handler = handler_of(emulator, place or X.HARD_FAULT)
+    handler = handler_of(emulator, index or X.HARD_FAULT)
     if handler is None:
         return Stop("fault", fault=_first(emulator, fault))
-    if not place or derived:
+    if not index or derived:
         return Stop("fault", fault=_lockup(emulator, fault))
     if emulator.faults.again(fault):
-        why = f"{fault.text}; the handler of {NAMES[place]} returns to it again and again, and nothing changes"
+        why = f"{fault.text}; the handler of {NAMES[index]} returns to it again and again, and nothing changes"
         return Stop("fault", fault=replace(fault, text=why))
-    hfsr = _HFSR.get(fault.kind, FORCED if place != cause.place else 0)
-    emulator.faults.add(place, TakenFault(fault, NAMES[place], handler, cause.bits, hfsr))
+    hfsr = _HFSR.get(fault.kind, FORCED if index != cause.place else 0)
+    emulator.faults.add(index, TakenFault(fault, NAMES[index], handler, cause.bits, hfsr))
     _note(emulator, fault, cause, hfsr)
     back = _restored(emulator, fault)
     emulator.state[C.FAULT] = C.NO_FAULT
-    nvic.pend(x, place, int(emulator.memory.state[L.NOW]))
+    nvic.pend(x, index, int(emulator.memory.state[L.NOW]))
     if entering:
         return _enter(emulator, 0, RESUME)
     if fault.kind in ("unstacking", "bad exception return"):
         return _enter(emulator, fault.pc | 1, CHAIN)
-    return _enter(emulator, back, place)
+    return _enter(emulator, back, index)
 
 
 def handler_of(emulator: Emulator, place: int) -> int | None:

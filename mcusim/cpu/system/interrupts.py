@@ -113,9 +113,9 @@ class Interrupts:
 
     def _rise(self, irq: int) -> None:
         self._coming.pop(irq, None)
-        place = self._place(irq)
-        self.state[X.HIGH + (place >> 5)] |= 1 << (place & 31)
-        if not self.state[X.ACTIVE + (place >> 5)] >> (place & 31) & 1:
+        index = self._place(irq)
+        self.state[X.HIGH + (index >> 5)] |= 1 << (index & 31)
+        if not self.state[X.ACTIVE + (index >> 5)] >> (index & 31) & 1:
             self.pend(irq)
 
     def lower_line(self, irq: int) -> None:
@@ -123,13 +123,13 @@ class Interrupts:
         coming = self._coming.pop(irq, None)
         if coming is not None:
             coming.cancel()
-        place = self._place(irq)
-        self.state[X.HIGH + (place >> 5)] &= ~(1 << (place & 31))
+        index = self._place(irq)
+        self.state[X.HIGH + (index >> 5)] &= ~(1 << (index & 31))
 
     def enabled(self, irq: int) -> bool:
         """Whether the program has enabled the line."""
-        place = self._place(irq)
-        return bool(self.state[X.ENABLED + (place >> 5)] >> (place & 31) & 1)
+        index = self._place(irq)
+        return bool(self.state[X.ENABLED + (index >> 5)] >> (index & 31) & 1)
 
     def waited_for(self) -> list[int]:
         """The lines that the program has enabled and that were never taken."""
@@ -148,20 +148,20 @@ class Interrupts:
 
     def preempts(self, level: int) -> bool:
         """Whether what is pending and enabled comes before ``level``."""
-        place = nvic.highest(self.state)
-        first = place != 0 and nvic.group(self.state, int(self.state[X.PRIORITY + place])) < level
+        index = nvic.highest(self.state)
+        first = index != 0 and nvic.group(self.state, int(self.state[X.PRIORITY + index])) < level
         return first and bool(self.state[X.VECTORS])
 
     def counts(self) -> list[ExceptionCount]:
         """What was entered so far, by exception number."""
         self.collect()
         exception_counts = []
-        for place, latencies in sorted(self.log.latencies.items()):
-            number = X.number_of(place)
+        for index, latencies in sorted(self.log.latencies.items()):
+            number = X.number_of(index)
             name = _NAMES.get(number, f"IRQ {number - 16}")
-            cycles = int(self.state[X.SPENT + place]) / L.TICK
+            cycles = int(self.state[X.SPENT + index]) / L.TICK
             by_cycles = {ticks / L.TICK: times for ticks, times in latencies.items()}
-            count, handler = int(self.state[X.COUNT + place]), int(self.state[X.HANDLER + place])
+            count, handler = int(self.state[X.COUNT + index]), int(self.state[X.HANDLER + index])
             exception_counts.append(ExceptionCount(number, name, count, cycles, by_cycles, handler))
         return exception_counts
 

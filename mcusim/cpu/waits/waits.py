@@ -129,10 +129,10 @@ class CoreWaits:
     def _wider(self, moment: CoreMoment) -> bool:
         """Compare more visits of the block at a time, where its registers come again."""
         again = self._moments[0].registers == moment.registers
-        place = STRIDES.index(self._stride) + 1
-        if not again or place == len(STRIDES):
+        index = STRIDES.index(self._stride) + 1
+        if not again or index == len(STRIDES):
             return False
-        self._stride = STRIDES[place]
+        self._stride = STRIDES[index]
         self._moments[:] = [moment]
         return True
 

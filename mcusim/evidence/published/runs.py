@@ -143,7 +143,7 @@ def _document() -> Mapping[str, Any]:
 
 
 def _run(row: Mapping[str, str], document: Mapping[str, Any]) -> PublishedRun:
-    places = [place for place, entry in enumerate(document["run"]) if _belongs(row, entry["rows"])]
+    places = [index for index, entry in enumerate(document["run"]) if _belongs(row, entry["rows"])]
     assert len(places) == 1, f"published_runs.toml has {len(places)} runs for {_number(row)}"
     entry = {key: value for key, value in document["run"][places[0]].items() if key != "rows"}
     name = row["model"].partition(" (")[0]

@@ -52,8 +52,8 @@ def validate(
     require_type("models", models, ((str, Path, type(None)), "a folder or None"))
     folder, count = models_folder(models), processes(jobs, USUAL)
     entries = {run: find(run, folder) for run in _order(rows)}
-    place = cache_folder() if cache else None
-    kept = None if place is None else OutcomeCache(place)
+    path = cache_folder() if cache else None
+    kept = None if path is None else OutcomeCache(path)
     outcomes = _known(entries, kept)
     waiting = {run: model for run, model in entries.items() if run not in outcomes}
     if progress is not None:

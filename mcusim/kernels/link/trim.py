@@ -126,9 +126,9 @@ def _inside(piece: _Piece, address: int) -> bool:
 def _references(image: Image, pieces: dict[int, _Piece], relocations: list[Relocation]) -> dict[int, set[int]]:
     """Pieces to those that they refer to."""
     references: dict[int, set[int]] = {}
-    for place, _, symbol, value, section, owner in relocations:
-        where = f"{image.path}: relocation at {show_address(place)}"
-        if owner not in pieces or not pieces[owner].address <= place <= pieces[owner].end - 4:
+    for index, _, symbol, value, section, owner in relocations:
+        where = f"{image.path}: relocation at {show_address(index)}"
+        if owner not in pieces or not pieces[owner].address <= index <= pieces[owner].end - 4:
             raise ImageError(f"{where}: outside of section {image.elf.sections[owner].name}, which it is for: damaged")
         if not section:
             continue

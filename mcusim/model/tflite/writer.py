@@ -288,9 +288,9 @@ class VariablesWriter:
         if not self.tensors:
             return []
         writer, operators, tensors = self.writer, [], []
-        for place, value in enumerate(self.values()):
-            tensors += [self.handle(value), writer.table(value, first_buffer + place)]
-            operators += self.second_operators(value, place)
+        for index, value in enumerate(self.values()):
+            tensors += [self.handle(value), writer.table(value, first_buffer + index)]
+            operators += self.second_operators(value, index)
         return [writer.subgraph_table("initial values", tensors, operators, (), ())]
 
     def second_operators(self, value: Tensor, place: int) -> list[int]:

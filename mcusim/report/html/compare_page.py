@@ -72,11 +72,11 @@ def _section(model: str, members: Sequence[Result]) -> list[_Part]:
 
 def _said(pair: Pair) -> str:
     energy, ratios = pair.energy(), pair.second.ratios
-    said = f"{pair.sentence()}; {energy}." if energy else f"{pair.sentence()}."
+    text = f"{pair.sentence()}; {energy}." if energy else f"{pair.sentence()}."
     if ratios is None:
-        return said
+        return text
     texts = ratio_text("latency", ratios.latency), ratio_text("energy", ratios.energy)
-    return f"{said} {pair.label} over {pair.base}: {'; '.join(texts)}."
+    return f"{text} {pair.label} over {pair.base}: {'; '.join(texts)}."
 
 
 def _numbers(named: Mapping[str, Result]) -> str:

@@ -103,16 +103,16 @@ def _core(result: EmulationResult, recording: Recording, names: Mapping[int, str
     taken += [(start, end, "asleep", "asleep") for start, end in recording.sleeps]
     taken.sort()
     moments = [Moment(start // TICK, end // TICK, text, kind) for start, end, text, kind in taken]
-    place = 0
+    index = 0
     for stretch in recording.stretches:
         text, at = _function(result, recording, stretch), stretch.begin
         idle = stretch.end - stretch.idle if stretch.waits else stretch.end
         while at < stretch.end:
-            while place < len(taken) and taken[place][1] <= at:
-                place += 1
-            start = min(taken[place][0], stretch.end) if place < len(taken) else stretch.end
+            while index < len(taken) and taken[index][1] <= at:
+                index += 1
+            start = min(taken[index][0], stretch.end) if index < len(taken) else stretch.end
             moments += _own(at, start, idle, text)
-            at = max(start, taken[place][1]) if place < len(taken) else stretch.end
+            at = max(start, taken[index][1]) if index < len(taken) else stretch.end
     return moments
 
 

@@ -200,7 +200,7 @@ def _printable(text: str) -> str:
 
 def _operators(whole: _Object) -> Iterator[SavedOperator]:
     names = {item.count("index"): item.text("name", "") for item in whole.items("tensors") if item.values.get("name")}
-    for place, json_object in enumerate(whole.items("operators", required=True)):
+    for index, json_object in enumerate(whole.items("operators", required=True)):
         cycles = json_object.count("cycles")
         parts = _parts(json_object)
         if sum(parts.values()) != cycles:
@@ -211,7 +211,7 @@ def _operators(whole: _Object) -> Iterator[SavedOperator]:
         yield SavedOperator(
             index=json_object.count("index"),
             type=json_object.text("type"),
-            step=json_object.count("step") if "step" in json_object.values else place,
+            step=json_object.count("step") if "step" in json_object.values else index,
             cycles=cycles,
             macs=json_object.count("macs") if "macs" in json_object.values else None,
             energy_mj=json_object.number("energy_mj"),

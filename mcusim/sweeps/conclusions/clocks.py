@@ -61,14 +61,14 @@ def _energy(entries: Columns) -> Iterator[Conclusion]:
     best: dict[str, list[str]] = {}
     for at, line in entries["energy_mj"]:
         best.setdefault(str(at["policy"]), []).append(least(line))
-    said = [f"{policy} at {_clocks(of, clocks)}" for policy, of in best.items()]
+    texts = [f"{policy} at {_clocks(of, clocks)}" for policy, of in best.items()]
     product = [
         energy[at] / (current[at] * cycles[at] / parse_clock(at))
         for (_, energy), (_, current), (_, cycles) in _rows(entries, "energy_mj", "supply_current_ma", "cycles")
         for at in clocks
     ]
     whole = max(product) <= 1.001 * min(product)  # energy is current a clock times cycles, so these two explain it
-    yield Conclusion(f"An inference alone takes least energy under {', '.join(said)}.", whole)
+    yield Conclusion(f"An inference alone takes least energy under {', '.join(texts)}.", whole)
     yield _claim(entries, clocks)
     yield _static(entries, clocks)
     yield _steps(entries, clocks)

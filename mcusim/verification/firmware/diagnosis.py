@@ -321,9 +321,9 @@ class FirmwareDiagnosis:
         fix = "use a source and a target that this DMA reaches"
         if "FEIF" in transfer.flags:
             fix = "choose a FIFO threshold that holds whole bursts (ST RM0090 table 48)"
-        elif place := self._unreached(transfer):
-            text += f": it does not reach {place}"
-            fix += f", that is memory other than {place}"
+        elif location := self._unreached(transfer):
+            text += f": it does not reach {location}"
+            fix += f", that is memory other than {location}"
         text += "" if failure.looked else "; the program did not look at the stream's flags after that"
         return FirmwareFinding(
             "transfer-error", text, fix, None, transfer.source, transfer.source + transfer.size,

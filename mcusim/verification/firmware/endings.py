@@ -63,10 +63,10 @@ def waits_unheard(
         return
     state = emulator.interrupts.state
     for transfer in unknown:
-        place = transfer.irq + X.FIRST_LINE
-        asks = state[X.HIGH + place // 32] >> place % 32 & 1
-        if transfer.irq >= 0 and asks and not state[X.ENABLED + place // 32] >> place % 32 & 1:
-            name = places.exception(place)
+        index = transfer.irq + X.FIRST_LINE
+        asks = state[X.HIGH + index // 32] >> index % 32 & 1
+        if transfer.irq >= 0 and asks and not state[X.ENABLED + index // 32] >> index % 32 & 1:
+            name = places.exception(index)
             own = f"{transfer.controller} stream {transfer.stream}"
             text = f"{own} has ended and asks for {name}, which is not enabled in the NVIC: the program waits for ever"
             yield transfer, text, f"enable {name} in the NVIC before the transfer is started"
@@ -74,9 +74,9 @@ def waits_unheard(
 
 def end_storm(emulator: Emulator) -> None:
     """End a run in which one exception comes again each time its handler has ended, and nothing else runs."""
-    place = emulator.interrupts.log.storm
-    if place:
-        name = SourcePlaces.named(emulator, place)
+    index = emulator.interrupts.log.storm
+    if index:
+        name = SourcePlaces.named(emulator, index)
         text = f"{name} is taken again each time its handler returns, and the main program does not run any more: the"
         emulator.peripherals.ends("interrupt storm", f"{text} handler does not clear what asks for it")
 

@@ -251,8 +251,8 @@ class Watcher:
         words[o + W.O_TARGET], words[o + W.O_TARGET_END] = target
         words[o + W.O_BEGIN] = self.emulator.memory.state[L.NOW]
         words[o + W.O_THERE] = words[o + W.O_TOLD] = words[o + W.O_TURN] = 0
-        place = words[o + W.O_PLACE] = transfer.irq + FIRST_LINE if transfer.irq >= 0 else 0
-        words[W.OF_DMA + place] = place > 0
+        index = words[o + W.O_PLACE] = transfer.irq + FIRST_LINE if transfer.irq >= 0 else 0
+        words[W.OF_DMA + index] = index > 0
         words[o + W.O_CODE] = code
         words[W.RUNNING] = max(self._open) + 1
 

@@ -39,9 +39,9 @@ class Contents:
         self._tables = any(may_have_tables(info.type) for info in program.header.operators)
         self._tensors: dict[tuple[int, str], str] = {}
         self._users: dict[str, dict[int, tuple[int, ...]]] = defaultdict(dict)  # weights -> operators -> places
-        for place, task in enumerate(program.tasks):
+        for index, task in enumerate(program.tasks):
             if isinstance(task, Transfer):
-                self._meant[task.operator, task.kind, task.tile if task.kind in TILED else 0].append(place)
+                self._meant[task.operator, task.kind, task.tile if task.kind in TILED else 0].append(index)
 
     def step(self, place: int) -> None:
         """Check the task at ``place``."""
@@ -77,7 +77,7 @@ class Contents:
             operators = ", ".join(str(operator) for operator in sorted(users))
             text = f"operators {operators} read {name}, and none reads {sizes[home.span.bytes]} of the same size"
             fix = f"correct the address from which one of them has its weights to that of {sizes[home.span.bytes]}"
-            places = tuple(dict.fromkeys(place for user in users.values() for place in user))
+            places = tuple(dict.fromkeys(index for user in users.values() for index in user))
             self._findings.add("wrong-data", places, home.span.address, home.span.end, text, fix)
 
     def _read(self, place: int, task: Compute, operand: Operand, key: str) -> None:

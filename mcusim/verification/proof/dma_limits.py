@@ -22,15 +22,15 @@ class Limits:
     def __init__(self, program: Program, machine: Machine, findings: Findings) -> None:
         self._machine, self._findings = machine, findings
         check_ids(program)
-        for place, task in enumerate(program.tasks):
+        for index, task in enumerate(program.tasks):
             check_lane(task, machine)
             if isinstance(task, Transfer):
-                self._transfer(place, task)
+                self._transfer(index, task)
             elif isinstance(task, Compute):
                 for operand in task.operands:
-                    self._inside(place, task, operand.span, f"operand {operand.role}", operand.access != "r")
+                    self._inside(index, task, operand.span, f"operand {operand.role}", operand.access != "r")
             elif isinstance(task, Maintain):
-                self._inside(place, task, task.span, "its span", False)
+                self._inside(index, task, task.span, "its span", False)
 
     def _transfer(self, place: int, task: Transfer) -> None:
         dma = check_lane(task, self._machine)

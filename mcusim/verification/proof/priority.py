@@ -27,8 +27,8 @@ def check_priorities(program: Program, order: Order, findings: Findings) -> None
     """Rule priority: of two transfers that one controller may have in flight at once, a kernel call waits for the one
     of lower priority, an input tile, and none before a later one waits for or reads what the other copies in."""
     lanes: dict[str, Lane] = defaultdict(list)
-    for place, task in enumerate(program.tasks):
-        lanes[task.lane].append(place)
+    for index, task in enumerate(program.tasks):
+        lanes[task.lane].append(index)
     core = lanes.pop("core", [])
     if len({task.priority for task in program.tasks if isinstance(task, Transfer)}) < 2:
         return
@@ -48,9 +48,9 @@ class _Priorities:
         for name, lane in self._lanes.items():
             for other in self._lanes:
                 if other != name and _controller(other) == _controller(name):
-                    for number, place in enumerate(lane):
-                        if self._transfer(place).kind in TILES:
-                            self._beside(place, self._needed[name][number], other)
+                    for number, index in enumerate(lane):
+                        if self._transfer(index).kind in TILES:
+                            self._beside(index, self._needed[name][number], other)
 
     def _beside(self, place: int, call: int, lane: str) -> None:
         """Look for a transfer of ``lane`` that gets in the way of the one at ``place``, which ``call`` waits for."""
@@ -85,24 +85,24 @@ class _Priorities:
         """For each transfer of a lane the first kernel call that starts after its end is waited for."""
         needed: list[int] = []
         waiting = 0  # transfers that tasks of the core before this one have waited for
-        for place in core:
-            waiting = max(waiting, self._order.over(place, lane))
-            if isinstance(self._tasks[place], Compute):
-                needed += [place] * (waiting - len(needed))
+        for index in core:
+            waiting = max(waiting, self._order.over(index, lane))
+            if isinstance(self._tasks[index], Compute):
+                needed += [index] * (waiting - len(needed))
         return needed + [len(self._tasks)] * (count - len(needed))
 
     def _readers(self) -> dict[int, int]:
         """Transfer -> the first kernel call that finds bytes of it in its operands."""
         bytes_: ByteMap[list[int]] = ByteMap(list, list)
         used: dict[int, int] = {}
-        for place, task in enumerate(self._tasks):
+        for index, task in enumerate(self._tasks):
             if isinstance(task, Transfer) and task.destination.bytes > 0:
-                bytes_.put(task.destination.address, task.destination.end, [place])
+                bytes_.put(task.destination.address, task.destination.end, [index])
             elif isinstance(task, Compute):
                 for operand in task.operands:
                     for _, _, writers in bytes_.known(operand.span.address, operand.span.end):
                         for writer in writers:
-                            used.setdefault(writer, place)
+                            used.setdefault(writer, index)
         return used
 
     def _transfer(self, place: int) -> Transfer:

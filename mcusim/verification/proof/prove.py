@@ -34,10 +34,10 @@ def prove(program: Program, machine: Machine) -> list[Finding]:
         last_writer = LastWriter(program, order, findings)
         contents = Contents(program, last_writer, findings)
         coherency = Coherency(program, machine, order, findings)
-        for place in range(len(program.tasks)):
-            contents.step(place)
-            last_writer.step(place)
-            coherency.step(place)
+        for index in range(len(program.tasks)):
+            contents.step(index)
+            last_writer.step(index)
+            coherency.step(index)
         contents.finish()
         check_priorities(program, order, findings)
     except TooManyFindings:

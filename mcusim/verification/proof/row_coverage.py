@@ -24,23 +24,23 @@ def check_rows(program: Program, findings: Findings) -> None:
     """Rule wrong-data: rows computed twice or not at all, halo rows that are missing, operands too short for their
     rows. Not modelled: the rows of operators that are not in tiles, which are all of them."""
     done: dict[int, tuple[int, int]] = {}  # operator -> next row, last call
-    for place, task in enumerate(program.tasks):
+    for index, task in enumerate(program.tasks):
         if not isinstance(task, Compute):
             continue
-        _sizes(place, task, findings)
+        _sizes(index, task, findings)
         if task.rows != whole(task.geometry):
-            _halo(place, task, findings)
+            _halo(index, task, findings)
         row, last = done.get(task.operator, (0, -1))
         if task.rows.out_row != row:
             text = f"{called(task)} computes rows from {task.rows.out_row} on, where row {row} is the next one"
-            _found(findings, (last, place), task, "output", text, f"let its rows begin at {row}")
-        done[task.operator] = task.rows.out_row + task.rows.out_rows, place
-    for row, place in done.values():
-        task = program.tasks[place]
+            _found(findings, (last, index), task, "output", text, f"let its rows begin at {row}")
+        done[task.operator] = task.rows.out_row + task.rows.out_rows, index
+    for row, index in done.values():
+        task = program.tasks[index]
         assert isinstance(task, Compute)
         if row != task.geometry.out_h:
             text = f"{called(task)} is its operator's last and ends at row {row} of {task.geometry.out_h}"
-            _found(findings, (place,), task, "output", text, f"let it compute rows up to {task.geometry.out_h}")
+            _found(findings, (index,), task, "output", text, f"let it compute rows up to {task.geometry.out_h}")
 
 
 def _sizes(place: int, task: Compute, findings: Findings) -> None:

@@ -51,8 +51,8 @@ class TensorHomes:
 
     def _around(self, address: int, operator: int) -> Iterator[Buffer]:
         step = self._steps.get(operator, operator)
-        for place in range(bisect_right(self._lows, address) - 1, -1, -1):
-            buffer = self._buffers[place]
+        for index in range(bisect_right(self._lows, address) - 1, -1, -1):
+            buffer = self._buffers[index]
             if buffer.span.address + self._longest <= address:
                 return
             if address < buffer.span.end and buffer.first <= step <= buffer.last:

@@ -159,12 +159,12 @@ class Diagnosis:
     def _invalidated(self, v: Violation) -> int | None:
         """The last invalidate of these very bytes between who wrote them and who read them, by number."""
         first = v.wanted if v.wanted < APPLICATION else 0
-        for place in range(v.code - 2, first - 1, -1):
-            task = self._tasks[place]
+        for index in range(v.code - 2, first - 1, -1):
+            task = self._tasks[index]
             if not isinstance(task, Maintain) or "invalidate" not in task.action:
                 continue
             if task.span.address <= v.low < task.span.end:
-                return place + 1
+                return index + 1
         return None
 
     def _dirty_rule(self, code: int) -> str:

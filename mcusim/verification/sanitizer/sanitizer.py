@@ -54,7 +54,7 @@ class Sanitizer:
     def __init__(self, program: Program, emulator: Emulator, stack: Span, inputs: Sequence[Span], halt: bool) -> None:
         self._emulator, self._tasks = emulator, program.tasks
         self._notes = np.zeros(N.VIOLATIONS, np.int64)
-        self._place = {task.id: place for place, task in enumerate(program.tasks)}
+        self._place = {task.id: index for index, task in enumerate(program.tasks)}
         self._passed = 0  # tasks that the core has come past
         self._meant = _meant(program, inputs)
         self._kept: dict[int, Any] = {}  # what transfers in flight point at
@@ -109,32 +109,32 @@ class Sanitizer:
 
     def starts(self, task: Compute, cycle: int) -> None:
         """The core comes to ``task``: the transfers listed before it have, as the program means, moved their bytes."""
-        place = self._place[task.id]
-        for passed in range(self._passed, place):
+        index = self._place[task.id]
+        for passed in range(self._passed, index):
             other = self._tasks[passed]
             if isinstance(other, Transfer):
                 target = other.destination
                 for _, _, meant in self._views(target.address, target.bytes):
                     meant[:] = passed + 1
-        self._passed = place
-        self._emulator.memory.state[L.TASK] = place + 1
-        self.began.setdefault(place, cycle)
+        self._passed = index
+        self._emulator.memory.state[L.TASK] = index + 1
+        self.began.setdefault(index, cycle)
 
     def begins(self, task: Transfer, cycle: int) -> tuple[int, int]:
         """A transfer's first beat comes: its number, and where the writers are that its source should have."""
-        place, source = self._place[task.id], task.source
+        index, source = self._place[task.id], task.source
         wanted = np.zeros(max(1, source.bytes), np.uint16)
-        for low, high, writer in self._meant[place]:
+        for low, high, writer in self._meant[index]:
             wanted[low - source.address : high - source.address] = writer
-        self._kept[place] = wanted
-        self.began[place] = cycle
-        return place + 1, int(wanted.ctypes.data)
+        self._kept[index] = wanted
+        self.began[index] = cycle
+        return index + 1, int(wanted.ctypes.data)
 
     def ends(self, task: Compute | Transfer, cycle: int) -> None:
         """``task`` is done."""
-        place = self._place[task.id]
-        self.ended[place] = cycle
-        self._kept.pop(place, None)
+        index = self._place[task.id]
+        self.ended[index] = cycle
+        self._kept.pop(index, None)
 
     @property
     def violations(self) -> list[Violation]:
@@ -155,12 +155,12 @@ def _meant(program: Program, inputs: Sequence[Span]) -> dict[int, list[Run]]:
     for span in inputs:
         writers.put(span.address, span.end, APPLICATION)
     meant: dict[int, list[Run]] = {}
-    for place, task in enumerate(program.tasks):
+    for index, task in enumerate(program.tasks):
         if isinstance(task, Transfer):
-            meant[place] = list(writers.known(task.source.address, task.source.end))
-            writers.put(task.destination.address, task.destination.end, place + 1)
+            meant[index] = list(writers.known(task.source.address, task.source.end))
+            writers.put(task.destination.address, task.destination.end, index + 1)
         elif isinstance(task, Compute):
             for operand in task.operands:
                 if operand.access == "w":
-                    writers.put(operand.span.address, operand.span.end, place + 1)
+                    writers.put(operand.span.address, operand.span.end, index + 1)
     return meant

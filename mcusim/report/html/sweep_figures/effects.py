@@ -107,14 +107,14 @@ def tornado(sweep: Sweep, output: str) -> PlotFigure | None:
     if not effects:
         return None
     traces, notes = [], []
-    for place, (name, pairs) in enumerate(effects.items()):
+    for index, (name, pairs) in enumerate(effects.items()):
         ends = min(pairs, key=lambda pair: pair[1]), max(pairs, key=lambda pair: pair[1])
         text = "<br>".join(f"{level}: {_change(factor)}" for level, factor in pairs)
         for (_, factor), colour in zip(ends, (GOOD, BAD), strict=True):
-            traces.append(_bar(place, 100 * factor - 100, colour, f"<b>{plain(name)}</b><br>{text}"))
+            traces.append(_bar(index, 100 * factor - 100, colour, f"<b>{plain(name)}</b><br>{text}"))
         changes = ", ".join(f"{shortened(level, 22)} {_change(factor)}" for level, factor in ends)
         label = f"{plain(shortened(name, 40))}: {changes}"
-        notes.append(note(label, 0, place + 0.27, xref="paper", xanchor="left", yanchor="bottom"))
+        notes.append(note(label, 0, index + 0.27, xref="paper", xanchor="left", yanchor="bottom"))
     reach = max(abs(100 * factor - 100) for effect in effects.values() for _, factor in effect) or 1.0
     layout = LAYOUT | {
         "margin": {"l": 10, "r": 10, "t": 8, "b": 44},

@@ -36,8 +36,8 @@ def parallel(sweep: Sweep) -> PlotFigure | None:
         places = range(len(points) * part // count, len(points) * (part + 1) // count)
         if places:
             traces.append(_lines(sweep, points, places, heights, len(inputs), hovers, colour))
-    notes = [text for place, name in enumerate(inputs) for text in _ticks(sweep, place, name)]
-    notes += [text for place, name in enumerate(outputs, len(inputs)) for text in _ends(sweep, points, place, name)]
+    notes = [text for index, name in enumerate(inputs) for text in _ticks(sweep, index, name)]
+    notes += [text for index, name in enumerate(outputs, len(inputs)) for text in _ends(sweep, points, index, name)]
     labels = [plain(shortened(name, 22)) for name in inputs] + [sweep.title(name) for name in outputs]
     left = f", {len(points):,} of {len(sweep.ran):,}" if len(points) < len(sweep.ran) else ""
     return PlotFigure(
@@ -62,12 +62,12 @@ def _lines(
     y: list[float | None] = []
     text: list[str] = []
     latency = sweep.scales["latency_ms"]
-    for place in places:
+    for index in places:
         x += [*range(len(heights)), None]
-        y += [*(height[place] for height in heights), None]
-        text += [latency.text(points[place]["latency_ms"])] * inputs
-        text += [*[hovers[place]] * (len(heights) - inputs), ""]
-    low, high = (latency.shown(points[place]["latency_ms"]) for place in (places[0], places[-1]))
+        y += [*(height[index] for height in heights), None]
+        text += [latency.text(points[index]["latency_ms"])] * inputs
+        text += [*[hovers[index]] * (len(heights) - inputs), ""]
+    low, high = (latency.shown(points[position]["latency_ms"]) for position in (places[0], places[-1]))
     return {
         "type": "scatter",
         "mode": "lines",
@@ -83,7 +83,7 @@ def _lines(
 
 def _input(sweep: Sweep, points: Sequence[Point], name: str) -> list[float]:
     """Heights from 0 to 1: the place of the value, spread so that lines do not hide each other."""
-    places = {_key(value): place for place, value in enumerate(sweep.values(name))}
+    places = {_key(value): index for index, value in enumerate(sweep.values(name))}
     last, count = max(len(places) - 1, 1), max(len(points) - 1, 1)
     return [
         (places[_key(point[name])] + _SPREAD * (number / count - 0.5)) / last for number, point in enumerate(points)

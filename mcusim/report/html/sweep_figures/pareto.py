@@ -25,10 +25,10 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
     order = sorted(range(len(points)), key=lambda n: (*points[n], n))
     result: list[int] = []
     least = float("inf")
-    for place in order:
-        if points[place][1] < least:
-            result.append(place)
-            least = points[place][1]
+    for index in order:
+        if points[index][1] < least:
+            result.append(index)
+            least = points[index][1]
     return result
 
 
@@ -66,7 +66,7 @@ def _some(points: Sequence[Point], most: int) -> Sequence[Point]:
     for output in _AGAINST:
         best = front([(point["latency_ms"], point[output]) for point in points])
         kept.update(best[:: -(-len(best) // share)])
-    return [points[place] for place in sorted(kept)]
+    return [points[index] for index in sorted(kept)]
 
 
 def _group(sweep: Sweep, point: Point) -> str:
@@ -94,7 +94,7 @@ def _marks(
 
 def _front(sweep: Sweep, points: Sequence[Point], output: str, row: int) -> dict[str, Any]:
     pairs = [(sweep.scaled("latency_ms", point["latency_ms"]), sweep.scaled(output, point[output])) for point in points]
-    chosen = [pairs[place] for place in front(pairs)]
+    chosen = [pairs[index] for index in front(pairs)]
     return {
         "type": "scatter",
         "mode": "lines",
