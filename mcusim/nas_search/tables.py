@@ -145,15 +145,8 @@ def fronts_text(plan: FrontPlan, fronts: Sequence[BoardFront]) -> str:
         rows = [["", "score", "latency", "90 %", "MMACs", "RAM, B", "flash, B", "space"]]
         for number, network in enumerate(spread(front.networks, FRONT_LISTED), 1):
             needs = [f"{network.macs / 1e6:.1f}", f"{network.ram:,}", f"{network.flash:,}", network.space]
-            rows.append(
-                [
-                    str(number),
-                    score_text(network.score),
-                    f"{network.latency_ms:,.1f}",
-                    network.replayed.range_text,
-                    *needs,
-                ]
-            )
+            latency = [f"{network.latency_ms:,.1f}", network.replayed.range_text]
+            rows.append([str(number), score_text(network.score), *latency, *needs])
         lines += columns(rows, left=1) if front.networks else []
         if front.replayed < front.alive:
             lines += wrapped(
@@ -168,11 +161,8 @@ def fronts_text(plan: FrontPlan, fronts: Sequence[BoardFront]) -> str:
         rows += [[front.on.name, *(latency_text(front.fastest(level)) for level in levels)] for front in fronts]
         lines += columns(rows, left=1)
     if plan.shared:
-        lines += [
-            "",
-            f"one set of {len(shared_networks(fronts))} networks, of all fronts; latency, ms",
-            *_shared(fronts),
-        ]
+        count = len(shared_networks(fronts))
+        lines += ["", f"one set of {count} networks, of all fronts; latency, ms", *_shared(fronts)]
     return "\n".join(lines)
 
 

@@ -109,10 +109,8 @@ def operator_results(
         made = None if op is None else tuple(op.outputs)
         return OperatorResult(
             index=stored_index(run.header, operator.index), type=operator.type, step=step, kernel=operator.kernel,
-            cycles=operator.cycles,
-            ms=1e3 * operator.cycles / run.clock, energy_mj=sum(own.values()), macs=macs.get(operator.index, 0),
-            tiles=operator.tiles,
-            by_cause=operator.by_cause,
+            cycles=operator.cycles, ms=1e3 * operator.cycles / run.clock, energy_mj=sum(own.values()),
+            macs=macs.get(operator.index, 0), tiles=operator.tiles, by_cause=operator.by_cause,
             parts=tuple(CyclePart(*key, cycles) for key, cycles in parts[operator.index].items()),
             energy_mj_by_part={part: mj for part, mj in own.items() if mj},
             traffic=dict(sorted(moved.get(operator.index, {}).items())),
@@ -122,12 +120,8 @@ def operator_results(
             outputs=made, output_shapes=None if graph is None or made is None else _shapes(graph, made),
         )  # fmt: skip
 
-    return tuple(
-        sorted(
-            (row(operator) for operator in run.operators),
-            key=lambda operator_result: (operator_result.step, operator_result.index),
-        )
-    )
+    rows = (row(operator) for operator in run.operators)
+    return tuple(sorted(rows, key=lambda result: (result.step, result.index)))
 
 
 def _shapes(graph: Graph, tensors: tuple[int, ...]) -> tuple[Shape, ...]:

@@ -9,6 +9,7 @@ import os
 import re
 import runpy
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from documentation import TOP
@@ -36,6 +37,11 @@ _COMMAND_LINE_HEAD = """# Command line
 What `mcusim COMMAND --help` prints. The exit status of every command is 0 when it ran, 1 when the input is valid and
 the verdict negative (it does not fit, a kernel faults, findings), 2 when the input cannot be read or used, and 130
 after Ctrl-C. Errors are one line on standard error.
+"""
+_PACKAGES_HEAD = """# Packages
+
+The packages of `mcusim`, the highest floor first: a file imports from its own floor or a lower one
+([architecture](../architecture.md#floors)). What each is for is the first line of its own text.
 """
 _MACHINES_HEAD = """# Machines
 
@@ -143,6 +149,26 @@ def emulation_json() -> str:
     return _NOTE + emulation_json_page()
 
 
+def packages() -> str:
+    """The packages by floor, the highest first, each as its first line says."""
+    floors: dict[str, int] = runpy.run_path(str(TOP / "tests" / "support" / "floors.py"))["FLOORS"]
+    rows = ["| floor | package | what it is for |", "|---|---|---|"]
+    for name, floor in sorted(floors.items(), key=lambda item: (-item[1], item[0])):
+        folder = TOP / "mcusim" / name
+        path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+        if path.is_file() and not name.startswith("_"):
+            rows.append(f"| {floor} | `{name}{'/' if folder.is_dir() else '.py'}` | {_first_line(path)} |")
+            inner = sorted(folder.glob("*/__init__.py")) if folder.is_dir() else []
+            rows += [f"| | &nbsp;&nbsp;`{name}/{one.parent.name}/` | {_first_line(one)} |" for one in inner]
+    return "\n".join([_NOTE + _PACKAGES_HEAD, *rows]) + "\n"
+
+
+def _first_line(path: Path) -> str:
+    """What a module is for, without markup of code."""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return re.sub(r":\w+:`([^`]+)`", r"`\1`", docstring.partition("\n")[0].replace("``", "`"))
+
+
 GENERATED: dict[str, Callable[[], str]] = {
     "evidence/ledger.md": ledger,
     "reference/broken-overlays.md": broken_overlays,
@@ -150,5 +176,6 @@ GENERATED: dict[str, Callable[[], str]] = {
     "reference/core-timing.md": core_timing,
     "reference/machines.md": machines,
     "reference/emulate-json.md": emulation_json,
+    "reference/packages.md": packages,
     "reference/run-json.md": run_json,
 }

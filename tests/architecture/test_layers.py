@@ -8,17 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.floors import FLOORS
 from tests.support.imports import FILES, MODULES, PACKAGE, circles, imported
 from tests.support.other_processes import LONGEST_WAIT
 
-ORDER = """
-    errors units text files npy_file validation_errors record_log display processes user_code _version
-    | native | machine | model | memory | cpu
-    | kernels | runtime
-    | program | plan | codegen | engine | request | results | report | verification | api | evidence | sweeps
-    | labs sessions nas_search | tuning | presentation | commands __main__
-"""
-FLOORS = {name: floor for floor, names in enumerate(ORDER.split("|")) for name in names.split()}
 HEAVY = ("numpy", "numba", "simpy", "tflite", "plotly", "unicorn")
 
 # imports that run upwards today, by file; each is cut in a change of its own
