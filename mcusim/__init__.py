@@ -19,7 +19,7 @@ from mcusim.display import Presenter as _Presenter
 from mcusim.display import present_with as _present_with
 
 if TYPE_CHECKING:
-    from mcusim.api.advice.ways_out import ways_out
+    from mcusim.api.advice.suggestions import suggest
     from mcusim.api.firmware.emulate import emulate
     from mcusim.api.firmware.verify import verify_firmware
     from mcusim.api.functions import inspect, plan_memory, plan_program
@@ -54,13 +54,13 @@ __all__ = [
     "replay",
     "session",
     "simulate",
+    "suggest",
     "sweep",
     "table",
     "tune",
     "validate",
     "verify",
     "verify_firmware",
-    "ways_out",
 ]
 
 _HOME = {
@@ -80,19 +80,27 @@ _HOME = {
     "replay": "mcusim.evidence.annotate",
     "session": "mcusim.sessions.session",
     "simulate": "mcusim.evidence.annotate",
+    "suggest": "mcusim.api.advice.suggestions",
     "sweep": "mcusim.sweeps",
     "table": "mcusim.presentation",
     "tune": "mcusim.tuning.result",
     "validate": "mcusim.evidence.validate.validate",
     "verify": "mcusim.api.verify",
     "verify_firmware": "mcusim.api.firmware.verify",
-    "ways_out": "mcusim.api.advice.ways_out",
 }
 
 _present_with(lambda: cast(_Presenter, import_module("mcusim.presentation")))
 
 
+_RENAMED = {"ways_out": "suggest"}  # names of the release before, by what they are now
+
+
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        from warnings import warn
+
+        warn(f"mcusim.{name} is mcusim.{_RENAMED[name]} now", DeprecationWarning, stacklevel=2)
+        name = _RENAMED[name]
     if name not in _HOME:
         raise AttributeError(f"module 'mcusim' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -14,7 +14,7 @@ from mcusim.display import Kind
 from mcusim.errors import UsageError
 from mcusim.files import write_whole
 from mcusim.program import Program, program_lines
-from mcusim.request.settings import require_type
+from mcusim.run_config.settings import require_type
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -25,7 +25,7 @@ __all__ = ["figure", "notebook_html", "save", "table"]
 _TABLES = {
     "Advice": "mcusim.report.text.advice:advice_table",
     "Result": "mcusim.report.text.run:run_table",
-    "Both": "mcusim.api.both:Both.table",
+    "FidelityComparison": "mcusim.api.fidelity_comparison:FidelityComparison.table",
     "Comparison": "mcusim.api.compare:Comparison.__str__",
     "EmulationResult": "mcusim.report.text.emulation:emulation_table",
     "MemoryPlan": "mcusim.report.text.memory:memory_table",
@@ -42,7 +42,7 @@ _TABLES = {
 _HTML = {"Result": "mcusim.report.html.notebook:result_html"}
 _PAGES = {
     "Result": "mcusim.report.html.pages:result_page",
-    "Both": "mcusim.report.html.pages:both_page",
+    "FidelityComparison": "mcusim.report.html.pages:both_page",
     "Comparison": "mcusim.report.html.pages:rows_page",
     "EmulationResult": "mcusim.report.html.firmware_page:firmware_page",
     "MemoryPlan": "mcusim.report.html.memory_page:memory_html",
@@ -52,7 +52,7 @@ _PAGES = {
 _JSON = {
     "Advice": "mcusim.results.advice:Advice.to_json",
     "Result": "mcusim.results.result:to_json",
-    "Both": "mcusim.api.both:Both.to_json",
+    "FidelityComparison": "mcusim.api.fidelity_comparison:FidelityComparison.to_json",
     "Comparison": "mcusim.api.compare:Comparison.to_json",
     "EmulationResult": "mcusim.report.json.emulation:emulation_json",
     "MemoryPlan": "mcusim.report.json.memory:memory_json",

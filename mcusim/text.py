@@ -9,14 +9,14 @@ from dataclasses import dataclass
 __all__ = [
     "UnitScale",
     "columns",
-    "hanging",
+    "hanging_indent",
     "kib",
     "percent",
+    "pick_unit",
     "printable",
     "quantity",
     "rounded",
     "size",
-    "suited",
     "wrapped",
 ]
 
@@ -46,7 +46,7 @@ class UnitScale:
         return "-" if value is None else f"{_digits(value * self.factor, ',')} {self.unit}"
 
 
-def suited(unit: str, values: Iterable[float | None]) -> UnitScale:
+def pick_unit(unit: str, values: Iterable[float | None]) -> UnitScale:
     """The unit in which all of ``values``, kept in ``unit`` (ms, mJ, mW or mA), are shown: the largest one in which the
     largest of them is not below one; seconds, joules and amperes from ten on. ``unit`` itself for none but zeros."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
@@ -59,7 +59,7 @@ def suited(unit: str, values: Iterable[float | None]) -> UnitScale:
 def quantity(value: float | None, unit: str) -> str:
     """A figure kept in ``unit`` with three significant digits or all those before the point, in a unit that suits:
     ``32.9 µs``, ``1,007 ms``; a dash for None."""
-    return suited(unit, [value]).text(value)
+    return pick_unit(unit, [value]).text(value)
 
 
 def size(bytes: int) -> str:
@@ -113,6 +113,6 @@ def wrapped(text: str, width: int = 80) -> list[str]:
     return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
 
 
-def hanging(text: str, first: str = "", others: str = "  ", width: int = 80) -> list[str]:
+def hanging_indent(text: str, first: str = "", others: str = "  ", width: int = 80) -> list[str]:
     """Text as lines of at most ``width`` columns that begin with ``first`` and ``others``; words are kept whole."""
     return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=others, break_long_words=False)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import mcusim
-from mcusim.api.both import simulate_both
+from mcusim.api.fidelity_comparison import simulate_both
 from mcusim.commands.app import main as command_line
 from mcusim.display import Displayed, one_line
 from mcusim.errors import UsageError
@@ -22,8 +22,8 @@ from mcusim.evidence.published.validation_result import Validation
 from mcusim.kernels.test_programs import program_path
 from mcusim.model.graph import Graph
 from mcusim.program import Program, program_lines
-from mcusim.request.settings import settings
 from mcusim.results import Result
+from mcusim.run_config.settings import settings
 from tests.support.pages.hostile_names import HOSTILE
 
 F746 = "stm32f746g-disco"

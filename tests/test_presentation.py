@@ -37,7 +37,7 @@ def test_what_makes_them_is_there(maker: str) -> None:
 @pytest.mark.parametrize("kind", sorted({*presentation._TABLES, *presentation._FIGURES}))
 def test_the_classes_are_those_of_the_package(kind: str) -> None:
     homes = {
-        "Advice": "results.advice", "Both": "api.both", "Comparison": "api.compare",
+        "Advice": "results.advice", "FidelityComparison": "api.fidelity_comparison", "Comparison": "api.compare",
         "Calibration": "evidence.calibrate.result",
         "EmulationResult": "results.emulation", "Graph": "model.graph", "Machine": "machine.description",
         "MemoryPlan": "results.memory_plan", "ModelInspection": "results.inspection", "Result": "results.result",
@@ -53,7 +53,7 @@ def test_a_run_has_a_figure() -> None:
 
 
 def test_other_objects_have_none() -> None:
-    with pytest.raises(UsageError, match="there is no table of a dict; there is one of Advice, Result, Both, "):
+    with pytest.raises(UsageError, match="there is no table of a dict; there is one of Advice, Result, FidelityC"):
         mcusim.table({})
     with pytest.raises(UsageError, match="there is no figure of a Machine; there is one of Result"):
         mcusim.figure(mcusim.load_machine("stm32f746g-disco"))

@@ -10,7 +10,7 @@ from mcusim.report.text.interval import ends_text
 from mcusim.report.text.run import run_table
 from mcusim.report.text.sweep import sweep_table
 from mcusim.results.difference import explain, sentence
-from mcusim.text import UnitScale, quantity, suited
+from mcusim.text import UnitScale, pick_unit, quantity
 from tests.support.pages.made_results import make_result
 
 SHORT = 3_286  # cycles: 32.86 µs at 100 MHz
@@ -38,10 +38,10 @@ def test_a_quantity_has_three_digits_and_a_unit_that_suits(value: float | None, 
 
 
 def test_a_column_has_one_unit() -> None:
-    assert suited("ms", [0.5, None, 20.0]) == UnitScale("ms", 1.0) and suited("ms", [0.5, 0.02]).unit == "µs"
-    assert suited("mJ", [None]) == UnitScale("mJ", 1.0)
-    assert ends_text((3816.2, 6052.0), suited("ms", [4796.0])) == "3,816 to 6,052"
-    assert [suited("ms", [0.5, 20]).shown(value) for value in (0.5, 20.0, None)] == ["0.5", "20", "-"]
+    assert pick_unit("ms", [0.5, None, 20.0]) == UnitScale("ms", 1.0) and pick_unit("ms", [0.5, 0.02]).unit == "µs"
+    assert pick_unit("mJ", [None]) == UnitScale("mJ", 1.0)
+    assert ends_text((3816.2, 6052.0), pick_unit("ms", [4796.0])) == "3,816 to 6,052"
+    assert [pick_unit("ms", [0.5, 20]).shown(value) for value in (0.5, 20.0, None)] == ["0.5", "20", "-"]
 
 
 def test_a_short_run_is_in_microseconds_everywhere() -> None:

@@ -24,9 +24,9 @@ from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.plan.pools import sram_pool
 from mcusim.plan.registry import takers
 from mcusim.program.program import Program
-from mcusim.request.kernels import Kernels, resolve
-from mcusim.request.run_options import CODE, OPERATOR_OVERHEAD
-from mcusim.request.settings import Settings
+from mcusim.run_config.kernels import Kernels, resolve
+from mcusim.run_config.run_options import CODE, OPERATOR_OVERHEAD
+from mcusim.run_config.settings import Settings
 
 __all__ = ["BestPlan", "best_plan"]
 

@@ -9,22 +9,22 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Unpack
 
-from mcusim.api.play import result_of
-from mcusim.api.simulate import changed, replay, simulate_row
+from mcusim.api.run_program import result_of
+from mcusim.api.simulate import changed, replay, simulate_loaded
 from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.errors import InputError, UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import policy_names, require_effect
 from mcusim.plan.options import IN_PLACE, PATCHES, RUNTIME, WITHOUT, without_effect
-from mcusim.program.opaque import opaque_types, require_known
+from mcusim.program.unknown_operators import opaque_types, require_known
 from mcusim.report.ablation import ablation_json, ablation_table
 from mcusim.report.compare_pairs import differences_json
 from mcusim.report.text.compare import compare_table, ratio
-from mcusim.request.run_options import ExecutionKeywords
-from mcusim.request.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list, base_settings
 from mcusim.results import Result, to_json
 from mcusim.results.measurement.measured import error_percent
+from mcusim.run_config.run_options import ExecutionKeywords
+from mcusim.run_config.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list, base_settings
 from mcusim.runtime.runtime import Runtime, find_runtime, runtime_names
 
 __all__ = [
@@ -110,7 +110,8 @@ def product_cases(
 def runtime_bases(
     kernels: str | None, plan: Mapping[str, object], run: Mapping[str, object], **others: Any
 ) -> list[Settings]:
-    """:func:`~mcusim.request.settings.base_settings` for each runtime in ``plan``: a name, a text with commas, a list.
+    """:func:`~mcusim.run_config.settings.base_settings` for each runtime in ``plan``: a name, a text with commas,
+    a list.
 
     Of several, ``kernels`` are for those that do not have kernels of their own, and what is for compiled code alone is
     for those that compile. Raises what that raises.
@@ -221,7 +222,7 @@ def compare_programs(
 
 def _row(case: Case, model: Graph, machine: Machine) -> Result:
     try:
-        result = simulate_row(model, machine, case.settings)
+        result = simulate_loaded(model, machine, case.settings)
     except InputError as error:
         result = result_of(RunRequest(case.settings, model), machine, error)
     return replace(result, step=case.step)

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mcusim.errors import UsageError
-from mcusim.request.settings import as_list, require_type
 from mcusim.results import Result, to_json
 from mcusim.results.saved.fail_if import parse_limit
 from mcusim.results.saved.run_difference import RunDifference, compared
 from mcusim.results.saved.saved_run import SavedRun, read_run, saved_run
+from mcusim.run_config.settings import as_list, require_type
 
 __all__ = ["diff"]
 

@@ -16,13 +16,13 @@ from mcusim.model.graph import Graph
 from mcusim.plan.options import ARENA, PATCH_MACS, PATCH_SPLIT, PATCHES, PERSISTENT, SCRATCH, MemoryKeywords, runtime_of
 from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program
-from mcusim.program.opaque import opaque_types, require_known
-from mcusim.request.kernels import resolve
-from mcusim.request.run_options import documented
-from mcusim.request.settings import MachineArg, ModelArg, require_overrides, require_type, settings
+from mcusim.program.unknown_operators import opaque_types, require_known
 from mcusim.results.flash import flash_use
 from mcusim.results.inspection import ModelInspection
 from mcusim.results.memory_plan import MemoryPlan
+from mcusim.run_config.kernels import resolve
+from mcusim.run_config.run_options import documented
+from mcusim.run_config.settings import MachineArg, ModelArg, require_overrides, require_type, settings
 
 __all__ = ["inspect", "plan_memory", "plan_program"]
 

@@ -11,12 +11,12 @@ from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.plan import plan_options
-from mcusim.plan.array_choice import chosen_options
+from mcusim.plan.array_choice import resolve_options
 from mcusim.plan.options import IN_PLACE, PATCH_MACS, PATCH_SPLIT, PATCHES, PatchKeywords
-from mcusim.request.kernels import resolve
-from mcusim.request.run_options import documented
-from mcusim.request.settings import MachineArg, ModelArg, require_type
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.kernels import resolve
+from mcusim.run_config.run_options import documented
+from mcusim.run_config.settings import MachineArg, ModelArg, require_type
+from mcusim.run_config.tensors import random_inputs
 from mcusim.runtime.runtime import find_runtime, runtime_names
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def generate(
 
     check_folder(Path(folder), force)
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
-    asked = chosen_options(asked, graph)
+    asked = resolve_options(asked, graph)
     executes = asked.runtime
     kernels, board = resolve(None, "emulate", executes).compiled(), changed(machine, None)
     result = generated(executes.executed(graph), executes, kernels, board, random_inputs, asked[IN_PLACE])

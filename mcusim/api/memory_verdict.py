@@ -15,9 +15,9 @@ from mcusim.plan.placement import MemoryNeeds, memory_needs
 from mcusim.plan.pools import largest_region
 from mcusim.plan.ram_pools import RamSizes, arena_parts, chosen_pools
 from mcusim.plan.verdict import ARENA, MemoryVerdict
-from mcusim.request.kernels import Kernels, require_callable, resolve
 from mcusim.results.flash import flash_use
 from mcusim.results.memory_plan import MemoryPlan
+from mcusim.run_config.kernels import Kernels, require_callable, resolve
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime, find_runtime
 
@@ -31,8 +31,8 @@ def with_verdict(
 
     Counted: the tensors and the scratch buffers of ``kernels`` (default: those of ``mcusim run``) by the plan's
     allocator, variables and the interpreter's data; then the weights and what else flash keeps. Raises what
-    :func:`mcusim.request.kernels.resolve` raises. Not modelled: scratch buffers and data of operators that the kernels
-    do not have.
+    :func:`mcusim.run_config.kernels.resolve` raises. Not modelled: scratch buffers and data of operators that the
+    kernels do not have.
     """
     if plan.machine is None or plan.room is None:
         return plan

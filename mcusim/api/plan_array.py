@@ -27,9 +27,9 @@ from mcusim.plan.pools import Pool, sram_pool
 from mcusim.plan.ram_pools import RamSizes, arena_parts, chosen_pools
 from mcusim.plan.static_array import FIRST_FIT, ArrayBlock, array_blocks, first_fit, static_array
 from mcusim.plan.verdict import ARRAY, MemoryVerdict
-from mcusim.request.kernels import require_callable, resolve
 from mcusim.results.flash import flash_use
 from mcusim.results.memory_plan import MemoryPlan, Planned
+from mcusim.run_config.kernels import require_callable, resolve
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime
 

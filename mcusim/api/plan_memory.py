@@ -24,7 +24,7 @@ from mcusim.model.tflite.folding import FOLDED
 from mcusim.plan import plan_options
 from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, OFFLINE, allocate, moves_at_most
 from mcusim.plan.arena import ALIGN, PLACING, allocator_of, arena_head, stored_offsets
-from mcusim.plan.array_choice import chosen_options, counted_split
+from mcusim.plan.array_choice import counted_split, resolve_options
 from mcusim.plan.liveness.accounting import Accounting, Weights
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.options import ALLOCATORS as PLACES
@@ -69,7 +69,7 @@ def memory(
     cut = plan_options(runtime=runtime, in_place=in_place, **options)
     board = None if machine is None else changed(machine, overrides)
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
-    cut = chosen_options(cut, graph) if cut[PATCHES] in (None, AUTO) else counted_split(cut, graph)
+    cut = resolve_options(cut, graph) if cut[PATCHES] in (None, AUTO) else counted_split(cut, graph)
     executes, in_place = cut.runtime, cut[IN_PLACE]
     if executes.array is not None:
         check_array_options(executes, allocator, weights, kernels)

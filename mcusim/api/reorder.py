@@ -15,8 +15,8 @@ from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.timeline import timeline
 from mcusim.plan.ordering import optimal_order
 from mcusim.report.text.reorder import Reordered
-from mcusim.request.settings import ModelArg, require_type
 from mcusim.results.memory_plan import MemoryPlan
+from mcusim.run_config.settings import ModelArg, require_type
 
 __all__ = ["ordered_file", "planned_file", "reorder", "tensor_offsets"]
 

@@ -8,21 +8,23 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from mcusim.api.best_plan import best_plan
-from mcusim.api.play import result_of, simulate_program
+from mcusim.api.run_program import result_of, simulate_program
 from mcusim.errors import DoesNotFit, ProgramError, UsageError
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
-from mcusim.plan.array_choice import chosen_options
+from mcusim.plan.array_choice import resolve_options
 from mcusim.plan.options import WEIGHTS
 from mcusim.program import Program, read_program
-from mcusim.program.opaque import opaque_types, refuse_opaque, refuse_recorded, require_known
 from mcusim.program.program import Header
-from mcusim.request.film_window import FilmWindow
-from mcusim.request.kernels import shipped_kernels
-from mcusim.request.run_options import CODE, EXECUTION, RUN, ExecutionKeywords, RunKeywords, documented
-from mcusim.request.settings import (
+from mcusim.program.unknown_operators import opaque_types, refuse_opaque, refuse_recorded, require_known
+from mcusim.results import Result
+from mcusim.results.flash import FlashUse, flash_use
+from mcusim.run_config.film_window import FilmWindow
+from mcusim.run_config.kernels import shipped_kernels
+from mcusim.run_config.run_options import CODE, EXECUTION, RUN, ExecutionKeywords, RunKeywords, documented
+from mcusim.run_config.settings import (
     MachineArg,
     ModelArg,
     RunRequest,
@@ -34,11 +36,9 @@ from mcusim.request.settings import (
     settings,
     split,
 )
-from mcusim.request.tensors import Input
-from mcusim.results import Result
-from mcusim.results.flash import FlashUse, flash_use
+from mcusim.run_config.tensors import Input
 
-__all__ = ["changed", "plan_program", "program_machine", "replay", "simulate", "simulate_row"]
+__all__ = ["changed", "plan_program", "program_machine", "replay", "simulate", "simulate_loaded"]
 
 
 @documented(*RUN)
@@ -81,14 +81,14 @@ def simulate(
         policy, kernels, *split(options), fidelity=fidelity, costs=costs, inputs=input,
         most_instructions=max_instructions, progress=progress, observe=observe, film=film,
     )  # fmt: skip
-    return simulate_row(_graph(model, allow_unknown, chosen), changed(machine, overrides), chosen)
+    return simulate_loaded(_graph(model, allow_unknown, chosen), changed(machine, overrides), chosen)
 
 
-def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
+def simulate_loaded(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     """:func:`simulate` for a loaded graph and machine."""
     if chosen.fidelity == "emulate":
         refuse_opaque((op.type for op in graph.operators), graph.name)
-    chosen = replace(chosen, options=chosen_options(chosen.options, graph, chosen.policy))
+    chosen = replace(chosen, options=resolve_options(chosen.options, graph, chosen.policy))
     request = RunRequest(chosen, graph)
     try:
         kernels = chosen.kernels.planned(chosen.fidelity)

@@ -28,7 +28,7 @@ from mcusim.commands.shared.progress import native_code
 from mcusim.commands.simulation import compare, diff, sweep
 from mcusim.commands.simulation import run as simulate
 from mcusim.commands.teaching import lab
-from mcusim.commands.trust import calibrate, validate, verify
+from mcusim.commands.validation import calibrate, validate, verify
 from mcusim.errors import McusimError, UsageError
 
 __all__ = ["app", "main"]

@@ -16,11 +16,11 @@ from mcusim.machine.description import Machine, Region
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes
 
-__all__ = ["Behind", "behind_the_cache", "room_for_lines"]
+__all__ = ["BackingStore", "behind_the_cache", "room_for_lines"]
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class BackingStore:
     """By region: its addresses' beginnings, and its bytes in memory."""
 
     regions: tuple[tuple[Region, Any], ...]
@@ -41,7 +41,7 @@ class Behind:
             view[:] = np.frombuffer(data, np.uint8, view.size, at)
 
 
-def behind_the_cache(machine: Machine, core: UnicornCore) -> tuple[list[Bytes], Behind]:
+def behind_the_cache(machine: Machine, core: UnicornCore) -> tuple[list[Bytes], BackingStore]:
     """Where the host has every region's bytes; with a data cache, fresh memory behind what can be written."""
     cached = machine.data_cache is not None and machine.data_cache.size > 0
     contents, own = [], []
@@ -53,7 +53,7 @@ def behind_the_cache(machine: Machine, core: UnicornCore) -> tuple[list[Bytes], 
             own.append((region, data))
         for base in (region.base, *region.aliases):
             contents.append(Bytes(base, base + region.size, view.ctypes.data, data.ctypes.data))
-    return contents, Behind(tuple(own))
+    return contents, BackingStore(tuple(own))
 
 
 def room_for_lines(machine: Machine, state: Any) -> Any:

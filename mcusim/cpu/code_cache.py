@@ -16,7 +16,7 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.cores import CoreTraits
 from mcusim.cpu.decode.decoder import Decoder, remaining_it
 from mcusim.cpu.decode.instruction import Instruction, Kind
-from mcusim.cpu.decode.lacking import lacked
+from mcusim.cpu.decode.unsupported import lacked
 from mcusim.cpu.hooks.block_tables import CodeBlock, Tables, moves_stack
 from mcusim.cpu.pipeline.timing import Pipeline, Timing
 from mcusim.cpu.unicorn_core import UnicornCore

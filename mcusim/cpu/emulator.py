@@ -19,8 +19,8 @@ from unicorn.unicorn_const import UC_ERR_EXCEPTION
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.code_cache import branches_to_itself
 from mcusim.cpu.console.rtt import EVERY as RTT_SLICE
-from mcusim.cpu.guest_core import FOREVER, GuestCore
-from mcusim.cpu.stops.endless_round import explain_round
+from mcusim.cpu.core_state import FOREVER, GuestCore
+from mcusim.cpu.stops.livelock import explain_round
 from mcusim.cpu.stops.reset import restart
 from mcusim.cpu.stops.sleep import end_block, sleep, wait_for_event
 from mcusim.cpu.stops.stop_reason import (

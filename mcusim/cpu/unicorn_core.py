@@ -2,8 +2,8 @@
 
 Memory is host memory that Python shares: a region and its aliases are the same bytes. Unicorn's M-class mode always
 makes a Cortex-M33; its Thumb mode makes the core that is asked for, a Cortex-M7 with double precision. Which of its
-instructions the machine's core lacks is for :mod:`mcusim.cpu.decode.lacking` to say. Not modelled: code in the areas
-that the default map makes execute-never (0xA000_0000 and above) where an MPU region would allow it.
+instructions the machine's core lacks is for :mod:`mcusim.cpu.decode.unsupported` to say. Not modelled: code in the
+areas that the default map makes execute-never (0xA000_0000 and above) where an MPU region would allow it.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from typing import Any
 import simpy
 
 from mcusim.memory.state_layout import TICK
-from mcusim.memory.system import Demand
+from mcusim.memory.system import AccessStats
 
 ONE = 1 << 16  # fixed-point slowdown of an undisturbed activity
 HELD = 0
@@ -35,7 +35,7 @@ class Activity:
     """
 
     cycles: int
-    demand: Mapping[str, Demand]
+    demand: Mapping[str, AccessStats]
     controller: str = ""
     priority: int = 0
     waiting: Mapping[str, float] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.state_builder import WritingSide
 from mcusim.memory.state_layout import TICK
-from mcusim.memory.system import CAUSE, Demand, MemorySystem
+from mcusim.memory.system import CAUSE, AccessStats, MemorySystem
 from mcusim.program.program import Compute, Transfer, Work
 from mcusim.runtime.planning_costs import operator_cycles, stated
 from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROWS_CLOSED, SELDOM = 6.0, 0.1
 
 
-def waiting_accesses(demand: dict[str, Demand], machine: Machine) -> dict[str, float]:
+def waiting_accesses(demand: dict[str, AccessStats], machine: Machine) -> dict[str, float]:
     """How many of the core's accesses wait for a transfer's beats, as emulated: those to an SDRAM that stall the core,
     also for rows that the beats close; posted writes, hidden line fills and on-chip RAM hardly ever."""
     return {

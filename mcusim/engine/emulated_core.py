@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mcusim.engine.system import Cycles, System
     from mcusim.kernels.kernel_set import KernelSet
     from mcusim.machine.description import Dma, Machine
-    from mcusim.memory.system import Demand
+    from mcusim.memory.system import AccessStats
     from mcusim.model.graph import Graph
     from mcusim.program.program import Compute, Program, Transfer
 
@@ -271,7 +271,7 @@ class EmulatedCore:
             self.memory.state[L.NOW] += cycles * L.TICK
             yield _Late(system.env, cycles)
 
-    def _attribute(self, spent: Cycles, elapsed: int, demand: Mapping[str, Demand]) -> None:
+    def _attribute(self, spent: Cycles, elapsed: int, demand: Mapping[str, AccessStats]) -> None:
         """Split the ``elapsed`` cycles by what the core waited for."""
         waits: dict[str, int] = {}
         for name, asked in demand.items():

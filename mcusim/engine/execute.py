@@ -15,8 +15,8 @@ from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Machine
 from mcusim.memory.film.recorder import FilmRecorder
 from mcusim.program import check_program
-from mcusim.program.opaque import opaque_cycles
 from mcusim.program.program import Compute, Program, Task, Work
+from mcusim.program.unknown_operators import opaque_cycles
 from mcusim.runtime.runtime import recorded_runtime
 
 __all__ = ["code_address", "execute", "execute_recorded", "execute_series", "run_again", "run_program"]

@@ -10,7 +10,7 @@ from itertools import accumulate, groupby
 
 from mcusim.engine.run import OperatorRun, Wait
 from mcusim.machine.description import Machine
-from mcusim.memory.system import CAUSE, Demand, MemorySystem
+from mcusim.memory.system import CAUSE, AccessStats, MemorySystem
 from mcusim.plan.pools import split_by_region
 from mcusim.program.program import Compute, Operand, Span, Transfer, Work
 
@@ -35,7 +35,7 @@ class Waits:
         self._watched = [(part.region, role) for role, part in pairs]
         self.memory.watch_operands([(part.address, part.end) for _, part in pairs])
 
-    def end(self, task: Compute, demand: Mapping[str, Demand]) -> None:
+    def end(self, task: Compute, demand: Mapping[str, AccessStats]) -> None:
         """``demand`` is what ``task`` asked of the regions since :meth:`begin`."""
         left = {name: asked.stall - asked.waited - asked.fetched for name, asked in demand.items()}
         for (region, role), ticks in zip(self._watched, self.memory.operand_stalls(), strict=False):
@@ -46,7 +46,7 @@ class Waits:
         for name, asked in demand.items():
             self._add(task.operator, name, "code", asked.fetched)
 
-    def recorded(self, task: Work, demand: Mapping[str, Demand]) -> None:
+    def recorded(self, task: Work, demand: Mapping[str, AccessStats]) -> None:
         """``demand`` is what recorded work asked of the regions: for what operand is not known."""
         for name, asked in demand.items():
             self._add(task.operator, name, "other", asked.stall)

@@ -22,10 +22,10 @@ from mcusim.engine.run import CAUSES, Event, Traffic
 from mcusim.engine.stall_accounting import Waits
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.state_layout import TICK
-from mcusim.memory.system import Demand, MemorySystem
+from mcusim.memory.system import AccessStats, MemorySystem
 from mcusim.program.program import Compute, Maintain, OperatorInfo, Program, Task, Transfer, Work
 
-NOTHING = Demand(0, 0, 0, 0, 0, 0)
+NOTHING = AccessStats(0, 0, 0, 0, 0, 0)
 Cycles = dict[str, int]
 
 
@@ -99,11 +99,11 @@ class System:
         self.env.run(self.env.process(self._core(lanes["core"], streams)))
         return int(self.env.now) - self.start
 
-    def moves(self, task: Task, demand: Mapping[str, Demand]) -> None:
+    def moves(self, task: Task, demand: Mapping[str, AccessStats]) -> None:
         """Keep how many bytes a task moved."""
         self.moved[task.id] = {name: n for name, asked in demand.items() if (n := asked.read_bytes + asked.write_bytes)}
 
-    def count(self, task: Task, demand: Mapping[str, Demand]) -> None:
+    def count(self, task: Task, demand: Mapping[str, AccessStats]) -> None:
         """Add the bytes of a task's activity to the regions' traffic."""
         self.moves(task, demand)
         for name, asked in demand.items():

@@ -1,7 +1,7 @@
 """Published figures and accuracy around the public calls: what was measured of a run, and how far it can be believed.
 
 The calls of :mod:`mcusim.api` know nothing of publications; ``mcusim.simulate`` and ``mcusim.compare`` are those here.
-Not modelled: what :mod:`mcusim.evidence.published.same_experiment` and
+Not modelled: what :mod:`mcusim.evidence.published.matching` and
 :mod:`mcusim.evidence.interval.error_model` say they do not.
 """
 
@@ -14,27 +14,27 @@ from pathlib import Path
 from typing import Any, ParamSpec, Unpack
 
 from mcusim import api
-from mcusim.api.both import Both
 from mcusim.api.compare import Case, Comparison, ablation_cases, compare_cases, product_cases, runtime_bases
 from mcusim.api.diff import diff as api_diff
+from mcusim.api.fidelity_comparison import FidelityComparison
 from mcusim.errors import UsageError
 from mcusim.evidence.interval.intervals import interval, ratios
 from mcusim.evidence.interval.situation import situation
 from mcusim.evidence.published.deviation import differs_from_published
-from mcusim.evidence.published.same_experiment import published_for, published_for_program
+from mcusim.evidence.published.matching import published_for, published_for_program
 from mcusim.evidence.published.table_cases import tinyops_cases
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import require_effect
 from mcusim.report.compare_pairs import paired
-from mcusim.request.run_options import RUN, RunKeywords, documented
-from mcusim.request.settings import RunRequest, require_overrides, split
 from mcusim.results import Result
 from mcusim.results.energy import Energy
 from mcusim.results.measurement.interval import Interval, Ratios
 from mcusim.results.measurement.measured import Measured
 from mcusim.results.saved.run_difference import RunDifference
 from mcusim.results.saved.saved_run import SavedRun
+from mcusim.run_config.run_options import RUN, RunKeywords, documented
+from mcusim.run_config.settings import RunRequest, require_overrides, split
 
 __all__ = ["annotate", "annotate_both", "annotate_rows", "compare", "comparison_cases", "diff", "replay", "simulate"]
 
@@ -75,7 +75,7 @@ def _ratios(base: Result, result: Result) -> Ratios | None:
     return ratios((result.interval.situation, result.energy), (base.interval.situation, base.energy))
 
 
-def annotate_both(both: Both) -> Both:
+def annotate_both(both: FidelityComparison) -> FidelityComparison:
     """Both fidelities, annotated."""
     return replace(both, replay=annotate(both.replay), emulate=annotate(both.emulate))
 

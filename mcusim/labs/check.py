@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mcusim.errors import InputError
 from mcusim.labs.figures import Figures, machine_of, setups, shown
-from mcusim.labs.judge import Judge, Rules, judged
+from mcusim.labs.judge import Grader, Rules, judged
 from mcusim.labs.lab import Arrange, Ask, Choose, Compare, Design, Lab, LabRun, Predict, Question, Watch
 from mcusim.labs.lab_file import LabFile
 from mcusim.labs.texts import plain_numbers, text_fields
@@ -56,7 +56,7 @@ def findings(
 
 
 def _of_lab(lab: Lab, figures: Figures) -> Iterator[Problem]:
-    judge = Judge(figures)
+    judge = Grader(figures)
     predictions = {step.id: step for step in lab.steps if isinstance(step, Predict)}
     yield from _of_texts(lab, figures)
     yield from _of_replacement(lab, figures.folder)
@@ -108,7 +108,7 @@ def _plain_numbers(file: LabFile) -> Iterator[Problem]:
             yield place, f"{', '.join(dict.fromkeys(numbers))}: {BRACES_NEEDED}"
 
 
-def _of_step(step: object, predictions: dict[str, Predict], figures: Figures, judge: Judge) -> Iterator[Problem]:
+def _of_step(step: object, predictions: dict[str, Predict], figures: Figures, judge: Grader) -> Iterator[Problem]:
     match step:
         case LabRun():
             if figures.run(step.run)["latency_ms"] is None:
@@ -136,7 +136,7 @@ def _of_film(step: Watch, figures: Figures) -> Iterator[Problem]:
             yield ("sees",), f"there are no {name[:40]} in the film; there are {kinds or 'no events'}"
 
 
-def _of_question(step: Question, figures: Figures, judge: Judge) -> Iterator[Problem]:
+def _of_question(step: Question, figures: Figures, judge: Grader) -> Iterator[Problem]:
     match step:
         case Ask():
             yield from _of_number(step, judge)
@@ -164,7 +164,7 @@ def _of_design(rules: Rules) -> Iterator[Problem]:
         yield ("goal",), f"is {shown(good[0])} whatever is chosen: it has to depend on the knobs"
 
 
-def _of_number(step: Ask, judge: Judge) -> Iterator[Problem]:
+def _of_number(step: Ask, judge: Grader) -> Iterator[Problem]:
     rules = judge.rules(step)
     for number, (value, _, name) in enumerate(rules.wrong):
         verdict = judged(rules, repr(float(value)), 0)

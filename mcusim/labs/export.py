@@ -16,7 +16,7 @@ from typing import Any
 
 from mcusim.errors import UsageError
 from mcusim.labs.figures import Figures, command, figures_rows, setups, shown
-from mcusim.labs.judge import Judge
+from mcusim.labs.judge import Grader
 from mcusim.labs.lab import (
     Arrange,
     Ask,
@@ -68,7 +68,7 @@ class LabExport:
                 figures.of(setup)
                 done += 1
                 progress(done, several)
-            draws.append(_LabDraw(lab, Judge(figures), films if self.films else None).to_json())
+            draws.append(_LabDraw(lab, Grader(figures), films if self.films else None).to_json())
         files = {"index.html": self._index(labs[0], draws), **dict(films.values())}
         size = sum(len(text.encode()) for text in files.values())
         if size > LARGEST:
@@ -101,7 +101,7 @@ class _LabDraw:
     """A lab with one value of each parameter, as the page has it. ``films`` collects pages by what they are of."""
 
     lab: Lab
-    judge: Judge
+    judge: Grader
     films: dict[Any, tuple[str, str]] | None
 
     def to_json(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from mcusim.sweeps.expressions import parse
 __all__ = [
     "DONE",
     "AnswerVerdict",
-    "Judge",
+    "Grader",
     "Rules",
     "Setting",
     "hints_of",
@@ -137,7 +137,7 @@ def worth(rules: Rules, verdict: AnswerVerdict, wrong: int, hints: int) -> float
     return round(rules.points * verdict.share * max(0.0, 1 - _COST * (wrong + hints)), 2)
 
 
-class Judge:
+class Grader:
     """Judges answers by the figures of the lab's own runs, which do not depend on what a student did."""
 
     def __init__(self, figures: Figures) -> None:

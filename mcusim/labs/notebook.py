@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import UsageError
 from mcusim.labs.figures import Figures, command, figures_of, figures_table, python_call, shown
-from mcusim.labs.judge import Judge, hint, judged, knob_values
+from mcusim.labs.judge import Grader, hint, judged, knob_values
 from mcusim.labs.lab import (
     Arrange,
     Ask,
@@ -48,7 +48,7 @@ class Book:
     def __init__(self, lab: Lab, folder: Path | None = None) -> None:
         self.lab = lab
         self.figures = Figures(lab, folder)
-        self._judge = Judge(self.figures)
+        self._judge = Grader(self.figures)
         self._predicted: dict[str, float] = {}
         self._tries: Counter[str] = Counter()
         self._seen: Counter[str] = Counter()  # hints
@@ -132,7 +132,7 @@ def notebook(lab: Lab, solved: bool = False, folder: Path | None = None, path: s
     """The notebook's file; ``solved`` fills in what a student writes. Equal labs give equal text. ``path``: of a lab of
     one's own, which the notebook opens; its paths are relative to ``folder``."""
     cells = []
-    for index, (kind, source) in enumerate(_cells(lab, Judge(Figures(lab, folder)), solved, path)):
+    for index, (kind, source) in enumerate(_cells(lab, Grader(Figures(lab, folder)), solved, path)):
         cell: dict[str, Any] = {"cell_type": kind, "id": f"{lab.name[:40]}-{index:03d}", "metadata": {}}
         if kind == "code":
             cell |= {"execution_count": None, "outputs": []}
@@ -143,7 +143,7 @@ def notebook(lab: Lab, solved: bool = False, folder: Path | None = None, path: s
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
 
 
-def _cells(lab: Lab, judge: Judge, solved: bool, path: str | None) -> Iterator[tuple[str, str]]:
+def _cells(lab: Lab, judge: Grader, solved: bool, path: str | None) -> Iterator[tuple[str, str]]:
     figures, solving = judge.figures, judge if solved else None
     name, seed = path or lab.name, f", seed={lab.seed}" if lab.seed else ""
     aims = "\n".join(f"- {aim}" for aim in lab.aims)
@@ -157,7 +157,7 @@ def _cells(lab: Lab, judge: Judge, solved: bool, path: str | None) -> Iterator[t
     yield "markdown", f"## Go on\n{figures.text(lab.after.text)}"
 
 
-def _step(lab: Lab, step: Step, judge: Judge | None) -> Iterator[tuple[str, str]]:
+def _step(lab: Lab, step: Step, judge: Grader | None) -> Iterator[tuple[str, str]]:
     match step:
         case Predict():
             yield "markdown", f"**Predict.** {step.text} ({step.unit})"
@@ -192,7 +192,7 @@ def _knobs(step: Explore | Design) -> str:
     return "\n".join(lines)
 
 
-def _question(step: Question, judge: Judge | None) -> Iterator[tuple[str, str]]:
+def _question(step: Question, judge: Grader | None) -> Iterator[tuple[str, str]]:
     asked = f"**{'Explain' if isinstance(step, Ask | Choose) else step.kind.capitalize()}.** {step.text}"
     match step:
         case Ask():
@@ -208,7 +208,7 @@ def _question(step: Question, judge: Judge | None) -> Iterator[tuple[str, str]]:
     yield "code", f'answer = {answer}\nlab.check("{step.id}", answer)  # lab.hint("{step.id}")'
 
 
-def _answer(step: Question, judge: Judge) -> str:
+def _answer(step: Question, judge: Grader) -> str:
     """The right answer as a cell has it."""
     match step:
         case Ask():

@@ -35,7 +35,7 @@ from mcusim.labs.lab import (
     Watch,
 )
 from mcusim.labs.texts import BRACES, text_fields
-from mcusim.request.film_window import FilmWindow
+from mcusim.run_config.film_window import FilmWindow
 from mcusim.sweeps.expressions import parse
 
 __all__ = ["statements"]
@@ -201,7 +201,7 @@ class _Statements:
 def _usable(simulation: LabSimulation) -> tuple[str, str]:
     """What of a set-up cannot be, and why; two empty texts for one that can be simulated."""
     from mcusim.api.simulate import changed
-    from mcusim.request.settings import settings, split
+    from mcusim.run_config.settings import settings, split
 
     tried = "model"
     try:

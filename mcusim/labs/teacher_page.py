@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.labs.figures import Figures, command, shown
-from mcusim.labs.judge import Judge
+from mcusim.labs.judge import Grader
 from mcusim.labs.lab import (
     Arrange,
     Ask,
@@ -132,7 +132,7 @@ def _part(kind: str, text: str | PlotFigure) -> str | PlotFigure:
 
 def _sections(lab: Lab, folder: Path | None, path: str | None) -> Iterator[tuple[str, str | PlotFigure]]:
     figures, name = Figures(lab, folder), path or lab.name
-    judge, whose = Judge(figures), "as it is written"
+    judge, whose = Grader(figures), "as it is written"
     if lab.seed:
         whose = f"of student {lab.student}, seed {lab.seed}" if lab.student else f"of seed {lab.seed}"
     yield "h1", f"{lab.title} (for teachers)"
@@ -183,7 +183,7 @@ def _bars(figures: Figures, step: LabTable) -> PlotFigure | None:
     return PlotFigure("Cycles by cause (the camera saves a picture)", data, layout, height=110 + 34 * len(entries))
 
 
-def _step(lab: Lab, judge: Judge, step: Step) -> Iterator[str]:
+def _step(lab: Lab, judge: Grader, step: Step) -> Iterator[str]:
     figures = judge.figures
     match step:
         case Predict():
@@ -208,7 +208,7 @@ def _knobs(step: Explore | Design) -> str:
     return "\n".join(f"- {name}: {', '.join(map(str, values))}" for name, values in step.texts.items())
 
 
-def _question(judge: Judge, question: Question) -> Iterator[str]:
+def _question(judge: Grader, question: Question) -> Iterator[str]:
     rules = judge.rules(question)
     points = "read by you" if isinstance(question, Write) else f"{question.points:g} points"
     yield f"Ask `{question.id}` ({points}): {question.text}"

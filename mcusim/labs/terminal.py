@@ -12,7 +12,7 @@ from typing import Any
 from mcusim.errors import UsageError
 from mcusim.labs.chain import chain_begin, chained
 from mcusim.labs.figures import Figures, command, figures_table, shown
-from mcusim.labs.judge import DONE, AnswerVerdict, Judge, hints_of, knob_values, solution, whole_numbers, worth
+from mcusim.labs.judge import DONE, AnswerVerdict, Grader, hints_of, knob_values, solution, whole_numbers, worth
 from mcusim.labs.lab import (
     Ask,
     Compare,
@@ -63,7 +63,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.figures = Figures(self.lab, self.folder)
-        self.judge = Judge(self.figures)
+        self.judge = Grader(self.figures)
 
     @property
     def finished(self) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mcusim.machine.clock_tree import setting_at
+from mcusim.machine.clock_rules import setting_at
 from mcusim.machine.description import (
     ClockedCurrent,
     Figure,

@@ -377,7 +377,7 @@ class Machine(Displayed):
     peripherals: Mapping[str, Peripheral] = field(default_factory=dict)
     regulator: tuple[RegulatorSetting, ...] = ()  # by the clock that they allow
     changes: Mapping[str, str] = field(default_factory=dict)  # dotted key -> value, what the user set after loading
-    moved: tuple[ClockMove, ...] = ()  # what followed the clocks that the user set (:mod:`mcusim.machine.clock_tree`)
+    moved: tuple[ClockMove, ...] = ()  # what followed the clocks that the user set (:mod:`mcusim.machine.clock_rules`)
     stayed: tuple[str, ...] = ()  # keys with their values that have no rule to follow those clocks by
     _file: Any = field(default=None, repr=False, compare=False)  # the machine as its file has it; None: this one
     _raw: Any = field(default=None, repr=False, compare=False)  # what the loader read, for replace()

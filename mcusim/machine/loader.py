@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcusim.errors import MachineError
 from mcusim.machine.catalog import config_directory, locate
-from mcusim.machine.clock_tree import Following, movable, moved_currents
+from mcusim.machine.clock_rules import Following, movable, moved_currents
 from mcusim.machine.currents import Clocks, Currents
 from mcusim.machine.description import Machine
 from mcusim.machine.document import Branch, Leaf, Node, inherited, join, problem, read_document, show, with_leaf
@@ -74,7 +74,7 @@ def replace(machine: Machine, key: str, value: object) -> Machine:
 
 def replace_all(machine: Machine, changes: Mapping[str, object]) -> Machine:
     """``machine`` with several keys changed at once, checked only when all are, and what follows a changed clock moved
-    (:mod:`mcusim.machine.clock_tree`): ``moved`` of the result lists it. A value that is not the user's is a Leaf with
+    (:mod:`mcusim.machine.clock_rules`): ``moved`` of the result lists it. A value that is not the user's is a Leaf with
     its basis and source. Raises MachineError."""
     tree = machine._raw
     if not isinstance(tree, Branch):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 
-from mcusim.machine.clock_tree import regulator_setting
+from mcusim.machine.clock_rules import regulator_setting
 from mcusim.machine.description import Cache, Duration, Flash, Machine, Region, Sdram
 from mcusim.machine.document import show_address
 from mcusim.machine.known_cores import double_precision

@@ -49,7 +49,7 @@ class Range:
 class Bytes:
     """Where the host has what is at addresses ``base`` to below ``end``: the first byte as the core sees it, in memory;
     for a sanitizer the writers of both, and those that the program means (0: none is at work); for a watched firmware
-    the last stores, the handlers that made them, and flags of lines (:mod:`mcusim.memory.watch`)."""
+    the last stores, the handlers that made them, and flags of lines (:mod:`mcusim.memory.race_detector`)."""
 
     base: int
     end: int

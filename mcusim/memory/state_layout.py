@@ -105,7 +105,7 @@ NEXT_BEAT, NEXT_RELEASE, SLOTS, ASKED = header.fields("NEXT_BEAT", "NEXT_RELEASE
 VIOLATIONS, TASK, STACK_FROM, STACK_TO = header.fields("VIOLATIONS", "TASK", "STACK_FROM", "STACK_TO")
 WATCH = header.field(
     "WATCH"
-)  # what watching a firmware needs (mcusim.memory.watch.layout), 0: off; VIOLATIONS is set too
+)  # what watching a firmware needs (mcusim.memory.race_detector.layout), 0: off; VIOLATIONS is set too
 # of lines apart from what the core gets (mcusim.memory.cache.apart): the cache is off and has some; where the host
 # keeps their bytes then (0: nowhere); 1: dirty ones, 2: flash has changed behind some
 ASIDE, ASIDE_ROOM, APART = header.fields("ASIDE", "ASIDE_ROOM", "APART")

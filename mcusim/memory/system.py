@@ -46,7 +46,7 @@ LAST_TICK = 1 << 60  # leaves room below 2**63 for the task that passes it
 CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qspi": "qspi"}
 
 
-class Demand(NamedTuple):
+class AccessStats(NamedTuple):
     """What one activity asked of one region: accesses, bytes, and ticks the device was occupied / the core stalled.
 
     ``waited``: ticks of ``stall`` during which a beat of a DMA transfer in flight held the device; ``fetched``: those
@@ -102,7 +102,7 @@ class MemorySystem:
         """Set the clock before a task that starts at ``cycle``."""
         replay.sync(self.state, cycle * L.TICK, self.first_block, len(set(self.blocks.values())))
 
-    def measure(self, action: Callable[[Any], Any]) -> dict[str, Demand]:
+    def measure(self, action: Callable[[Any], Any]) -> dict[str, AccessStats]:
         """Run ``action(state)`` and return the demand by region name (regions not touched are left out)."""
         before = self.snapshot()
         action(self.state)
@@ -114,7 +114,7 @@ class MemorySystem:
         """Every counter as it is now, for :meth:`since`."""
         return list(self._counts.tolist())
 
-    def since(self, before: list[list[int]]) -> dict[str, Demand]:
+    def since(self, before: list[list[int]]) -> dict[str, AccessStats]:
         """The demand since :meth:`snapshot` by region name (regions not touched are left out)."""
         after = self.snapshot()
         entries: dict[str, list[int]] = {}
@@ -124,7 +124,7 @@ class MemorySystem:
                 if new != old:
                     asked = [new[k] - old[k] for k in _DEMAND]
                     entries[name] = [*map(add, entries[name], asked)] if name in entries else asked
-        return {name: Demand(*asked) for name, asked in entries.items()}
+        return {name: AccessStats(*asked) for name, asked in entries.items()}
 
     def counters(self) -> dict[str, int]:
         """Totals since the start, of caches, SDRAM rows and refreshes, and the flash accelerator."""

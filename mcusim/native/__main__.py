@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from mcusim.native.warm import warm
+from mcusim.native.compile_all import warm
 from mcusim.processes import processes
 
 

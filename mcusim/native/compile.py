@@ -26,8 +26,8 @@ from numba.core import caching, ccallback, codegen, compiler, funcdesc, runtime,
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
-from mcusim.native.called import called
-from mcusim.native.notice import compiling
+from mcusim.native.call_graph import called
+from mcusim.native.compile_progress import compiling
 from mcusim.native.stale_code import forget_outdated
 from mcusim.native.words import INT64_WORDS
 

@@ -16,13 +16,13 @@ from mcusim.runtime.patch_stage import legal_splits, operators_of_blocks
 from mcusim.runtime.patches import AUTO, Patches
 from mcusim.runtime.runtime import ArrayRules, Runtime
 
-__all__ = ["array_rules", "best_patches", "chosen_options", "counted_split", "planned_array"]
+__all__ = ["array_rules", "best_patches", "counted_split", "planned_array", "resolve_options"]
 
 COUNTS = (2, 3, 4)  # along both axes
 MOST_MACS = 2.0  # of the network's without patches
 
 
-def chosen_options(options: PlanOptions, graph: Graph, policy: str | None = None) -> PlanOptions:
+def resolve_options(options: PlanOptions, graph: Graph, policy: str | None = None) -> PlanOptions:
     """``options`` with what they leave open about the static array of ``graph``: the patches that ``auto`` finds, none
     where none need less memory; and operators in place by default, but where the array is smaller without.
 

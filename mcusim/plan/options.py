@@ -14,7 +14,7 @@ from typing import Any, Generic, Self, TypedDict, TypeVar, overload
 
 from mcusim.errors import UsageError
 from mcusim.model.channel_tiles import counts_text, parse_counts
-from mcusim.program.opaque import Costs
+from mcusim.program.unknown_operators import Costs
 from mcusim.runtime.patches import AUTO, Patches, parse_grid, parse_split, patches_of
 from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime, runtime_names, techniques
 from mcusim.units import parse_size, quoted
@@ -444,7 +444,7 @@ class PlanOptions(OptionValues):
     None is ``offline`` for a file that has a plan for the order, else ``greedy``. :data:`IN_PLACE`: results lie in the
     bytes of inputs that die, as :func:`mcusim.plan.liveness.accounting.sharing` defines it. ``seconds`` limits the
     search of an order, and that of offsets to :data:`PLACING` at most. ``costs``: what opaque operators cost
-    (:mod:`mcusim.program.opaque`).
+    (:mod:`mcusim.program.unknown_operators`).
     """
 
     seconds: float = 60.0

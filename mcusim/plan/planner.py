@@ -13,12 +13,12 @@ from mcusim.model.channel_tiles import channel_tiled
 from mcusim.model.geometry import graph_macs
 from mcusim.model.graph import Graph
 from mcusim.plan.arena import allocator_of, in_order
-from mcusim.plan.array_choice import chosen_options
+from mcusim.plan.array_choice import resolve_options
 from mcusim.plan.options import CHANNEL_TILES, IN_PLACE, ORDER, PATCH_SPLIT, PATCHES, RUNTIME, WITHOUT, PlanOptions
 from mcusim.plan.placement import memory_needs
 from mcusim.plan.registry import Policy, find_policy, policy_options, takers
-from mcusim.program.opaque import left_out, left_out_text, opaque_types, used_costs
 from mcusim.program.program import Program
+from mcusim.program.unknown_operators import left_out, left_out_text, opaque_types, used_costs
 from mcusim.runtime.planning_costs import costs_of
 
 __all__ = ["plan", "require_effect"]
@@ -43,7 +43,7 @@ def plan(
     chosen = find_policy(policy)
     if not graph.operators:
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
-    asked = chosen_options(options or PlanOptions(), graph, policy)
+    asked = resolve_options(options or PlanOptions(), graph, policy)
     parts = asked[CHANNEL_TILES]
     ordered = in_order(channel_tiled(asked.runtime.executed(graph), dict(parts)), asked)
     program = chosen.plan(ordered, machine, costs_of(kernels, asked.runtime), asked)

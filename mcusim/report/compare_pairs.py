@@ -13,7 +13,7 @@ from mcusim.report.text.verdict import negative_text, timed
 from mcusim.results.difference import Difference, energy_sentence, explain, sentence
 from mcusim.results.result import Result
 from mcusim.runtime.runtime import DEFAULT, find_runtime
-from mcusim.text import hanging, quantity, size
+from mcusim.text import hanging_indent, quantity, size
 
 __all__ = ["Pair", "by_model", "differences_json", "differences_lines", "labels", "paired", "pairs", "verdict_lines"]
 
@@ -115,7 +115,7 @@ def differences_lines(results: Sequence[Result], most: int = 3) -> list[str]:
         name = f"{shortened(model or 'a model without a name', 80)}: " if len(groups) > 1 else ""
         for pair in pairs(members):
             taken_apart = f"{pair.sentence(most)}. " if pair.claimed else pair.place
-            lines += hanging(f"{name}{taken_apart}{_ratios(pair)}".rstrip(" "))
+            lines += hanging_indent(f"{name}{taken_apart}{_ratios(pair)}".rstrip(" "))
     return lines
 
 
@@ -129,7 +129,7 @@ def verdict_lines(results: Sequence[Result]) -> list[str]:
         for (place, base), result in groupby(pairs(members), key=lambda pair: (pair.place, pair.base)):
             others = list(result)
             fastest = f"{base} is fastest, {quantity(others[0].first.value('latency_ms'), 'ms')}"
-            lines += hanging(f"{name}{place}{fastest}; {'; '.join(pair.ratio for pair in others)}")
+            lines += hanging_indent(f"{name}{place}{fastest}; {'; '.join(pair.ratio for pair in others)}")
         named = list(zip(labels(members), members, strict=True))
         runs = [f"{label} runs, {timed(row)}" for label, row in named if row.run is not None]
         reasons: dict[str, list[str]] = {}
@@ -137,7 +137,7 @@ def verdict_lines(results: Sequence[Result]) -> list[str]:
             if row.run is None:
                 reasons.setdefault(negative_text(row), []).append(label)
         texts = [*runs[: len(runs) == 1], *(f"{', '.join(texts)} {why}" for why, texts in reasons.items())]
-        lines += hanging(f"{name}{'; '.join(texts)}") if texts else []
+        lines += hanging_indent(f"{name}{'; '.join(texts)}") if texts else []
     return lines
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from mcusim.results.energy import ENERGY_COLOURS, operator_energy
-from mcusim.text import suited
+from mcusim.text import pick_unit
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -187,7 +187,7 @@ def _energy(run: Run, result: Ran) -> dict[str, float]:
 
 def _counted(parts: Sequence[tuple[str, Fraction]], most: int, unit: str) -> tuple[Decimal, str, str]:
     """The sum of named numbers, its unit, and as text the ``most`` first of them and the rest, which sum to it."""
-    scale = suited(unit, [float(sum(number for _, number in parts))])
+    scale = pick_unit(unit, [float(sum(number for _, number in parts))])
     factor = Fraction(scale.factor).limit_denominator(10**6)
     parts = [(name, number * factor) for name, number in parts]
     shown = list(parts[:most]) if len(parts) > most + 1 else list(parts)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcusim.cpu.peripherals.findings import PeripheralFinding
     from mcusim.cpu.profile import CycleProfile
     from mcusim.cpu.recording.recording import Recording
-    from mcusim.cpu.set_up.row import SetUpRow
+    from mcusim.cpu.register_config.row import SetUpRow
     from mcusim.cpu.stops.reset import PerformedReset
     from mcusim.cpu.stops.stop_reason import Stop
     from mcusim.cpu.stops.taken_faults import TakenFault

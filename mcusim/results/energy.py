@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import DeviceKind, Machine
-from mcusim.request.period import Battery, Period
+from mcusim.run_config.period import Battery, Period
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run

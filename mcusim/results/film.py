@@ -24,7 +24,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.film import record
 from mcusim.memory.film.recorder import FilmRecorder
 from mcusim.program.program import Program, Transfer
-from mcusim.request.film_window import FilmWindow, window_text
+from mcusim.run_config.film_window import FilmWindow, window_text
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.display import Displayed, SavedAsJson, SavedAsPage, SavedAsTrace
 from mcusim.errors import DoesNotFit, KernelFault
-from mcusim.machine.clock_tree import clock_json
+from mcusim.machine.clock_rules import clock_json
 from mcusim.machine.description import Machine
 from mcusim.plan import policy_options, takers
 from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, PATCHES, RUNTIME, WITHOUT, Option
 from mcusim.plan.verdict import MemoryVerdict, program_verdict
-from mcusim.program.opaque import left_out
 from mcusim.program.order import program_graph
+from mcusim.program.unknown_operators import left_out
 from mcusim.results.advice import Advice
 from mcusim.results.by_operator import OperatorResult, operator_json, operator_results, outside
 from mcusim.results.energy import Duty, Energy, duty, usage
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from mcusim.engine.run import Invocation, Run
     from mcusim.model.graph import Graph
     from mcusim.program.program import Program
-    from mcusim.request.settings import RunRequest
     from mcusim.results.film import Film
+    from mcusim.run_config.settings import RunRequest
 
 __all__ = ["Result", "sram_bytes", "to_json"]
 
@@ -253,7 +253,7 @@ def to_json(result: Result) -> dict[str, Any]:
 
     Sizes are in bytes, cycles are those of the core. ``fits`` is false with the reason in ``does_not_fit``,
     ``fault`` or ``unusable``; ``set`` has the machine keys that were changed, ``clock``
-    what moved with them (:func:`mcusim.machine.clock_tree.clock_json`). ``memory.arena`` is the arena as planned,
+    what moved with them (:func:`mcusim.machine.clock_rules.clock_json`). ``memory.arena`` is the arena as planned,
     ``memory.arena_exported`` the one with explicit PADs, which ``measured.error_percent.arena_bytes`` is about.
     ``flash`` is as :meth:`mcusim.results.flash.FlashUse.to_json` has it, null when the model is not known.
     ``interval`` is as :meth:`mcusim.results.measurement.interval.Interval.to_json` has it; null without a run.

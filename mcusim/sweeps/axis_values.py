@@ -10,7 +10,7 @@ from typing import Any
 from mcusim.errors import UnitError, UsageError
 from mcusim.machine.document import show
 from mcusim.plan import Option, declared_options
-from mcusim.request.run_options import CODE, OPERATOR_OVERHEAD, PERIOD
+from mcusim.run_config.run_options import CODE, OPERATOR_OVERHEAD, PERIOD
 from mcusim.sweeps.expressions import Value
 from mcusim.units import quantity_parts, quoted
 

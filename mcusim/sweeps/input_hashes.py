@@ -16,7 +16,7 @@ from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.request.kernels import Kernels, resolve
+from mcusim.run_config.kernels import Kernels, resolve
 
 __all__ = [
     "description_sha256",

@@ -13,26 +13,26 @@ from threading import Lock
 from typing import Any
 
 from mcusim.api.best_plan import BestPlan, best_plan
-from mcusim.api.play import simulate_program
+from mcusim.api.run_program import simulate_program
 from mcusim.engine.execute import code_address
 from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, UsageError
 from mcusim.evidence.interval.intervals import interval
 from mcusim.evidence.interval.situation import on_machine, situation
 from mcusim.evidence.published.deviation import differs_from_published
 from mcusim.machine import replace_all
-from mcusim.machine.clock_tree import clock_columns
+from mcusim.machine.clock_rules import clock_columns
 from mcusim.machine.description import Machine
 from mcusim.plan import plan, takers
 from mcusim.plan.options import PATCH_MACS, PATCHES, RUNTIME, without_effect
 from mcusim.plan.policies.tinyops import BUFFER_SIZES
-from mcusim.program.opaque import Costs
 from mcusim.program.program import Program
-from mcusim.request.period import Period
-from mcusim.request.run_options import CODE
-from mcusim.request.run_options import PERIOD as PERIOD_OPTION
-from mcusim.request.settings import RunRequest, Settings, settings, split
+from mcusim.program.unknown_operators import Costs
 from mcusim.results.energy import Usage, delivered, duty, usage
 from mcusim.results.result import sram_bytes
+from mcusim.run_config.period import Period
+from mcusim.run_config.run_options import CODE
+from mcusim.run_config.run_options import PERIOD as PERIOD_OPTION
+from mcusim.run_config.settings import RunRequest, Settings, settings, split
 from mcusim.runtime.patches import AUTO
 from mcusim.runtime.runtime import find_runtime
 from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine, Tcm
 from mcusim.results.energy import Usage
-from mcusim.results.measurement.interval import Situation
+from mcusim.results.measurement.interval import RunFeatures
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -34,7 +34,7 @@ class Played:
     """
 
     row: Mapping[str, Any]
-    situation: Situation | None = None
+    situation: RunFeatures | None = None
     usage: Usage | None = None
     deviation: str | None = None
 

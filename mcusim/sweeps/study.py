@@ -12,8 +12,8 @@ from mcusim.kernels import profile_names
 from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import machine_names
 from mcusim.plan.options import RUNTIME, WITHOUT, runtime_of
-from mcusim.program.opaque import Costs
-from mcusim.request.kernels import default_kernels
+from mcusim.program.unknown_operators import Costs
+from mcusim.run_config.kernels import default_kernels
 from mcusim.runtime.runtime import find_runtime
 from mcusim.sweeps.expressions import Expression, Value
 

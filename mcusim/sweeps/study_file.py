@@ -42,15 +42,15 @@ from typing import Any
 
 from mcusim.errors import InputError, StudyError
 from mcusim.machine import load_machine
-from mcusim.machine.clock_tree import clock_columns
+from mcusim.machine.clock_rules import clock_columns
 from mcusim.machine.description import Machine
 from mcusim.machine.document import show
 from mcusim.machine.loader import has_key, require_value
 from mcusim.machine.toml_file import read_toml
 from mcusim.plan import policy_names, takers
 from mcusim.plan.options import RUNTIME, without_effect
-from mcusim.program.opaque import Costs, parse_costs
-from mcusim.request.kernels import FIDELITIES, resolve
+from mcusim.program.unknown_operators import Costs, parse_costs
+from mcusim.run_config.kernels import FIDELITIES, resolve
 from mcusim.runtime.runtime import find_runtime
 from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS, REGIONS, axis_values, distinct
 from mcusim.sweeps.expressions import Expression, Value, parse

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import UsageError
 from mcusim.evidence.validate.cache import package_versions
 from mcusim.processes import processes
-from mcusim.program.opaque import opaque_types, require_known
-from mcusim.request.settings import require_type
+from mcusim.program.unknown_operators import opaque_types, require_known
+from mcusim.run_config.settings import require_type
 from mcusim.sweeps.executors import Runner, local
 from mcusim.sweeps.input_hashes import kernels_sha256, machine_sha256, mcusim_sha256, model_graph
 from mcusim.sweeps.journal import Journal, journal_path

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mcusim.api.simulate import plan_program, simulate_row
+from mcusim.api.simulate import plan_program, simulate_loaded
 from mcusim.errors import DoesNotFit, McusimError, UnsupportedError, UsageError, Verdict
 from mcusim.model.channel_tiles import model_operators
 from mcusim.model.geometry import geometry
@@ -31,8 +31,8 @@ from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.plan.registry import declared_options, find_policy, plan_options, takers
 from mcusim.program import program_graph, write_program
 from mcusim.program.program import Compute, Program
-from mcusim.request.settings import Settings, settings
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.settings import Settings, settings
+from mcusim.run_config.tensors import random_inputs
 from mcusim.sweeps.input_hashes import description_sha256
 from mcusim.tuning.space import Config, ConfigSpace, Knob
 from mcusim.tuning.trial import Outcome, TrialResult
@@ -178,7 +178,7 @@ class PlanTask:
         began = perf_counter()
         try:
             asked = self._settings(self.planned(self.space.config(number)), "emulate")
-            result = simulate_row(self.graph, self.machine, asked)
+            result = simulate_loaded(self.graph, self.machine, asked)
         except McusimError as error:
             return TrialResult("does_not_fit", text=" ".join(str(error).split())[:300])
         seconds = perf_counter() - began
@@ -206,7 +206,7 @@ class PlanTask:
         return float("inf") if result.run is None else float(result.run.cycles)
 
     def _replayed(self, knobs: Mapping[str, object]) -> Result:
-        return simulate_row(self.graph, self.machine, self._settings(knobs, "replay"))
+        return simulate_loaded(self.graph, self.machine, self._settings(knobs, "replay"))
 
     def _settings(self, knobs: Mapping[str, object], fidelity: str) -> Settings:
         options = self._with(knobs)

@@ -15,8 +15,8 @@ from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.plan.policy_keywords import PolicyOptions
-from mcusim.request.run_options import documented
-from mcusim.request.settings import MachineArg, ModelArg, require_type
+from mcusim.run_config.run_options import documented
+from mcusim.run_config.settings import MachineArg, ModelArg, require_type
 from mcusim.tuning.kernel_set import apply_to_set
 from mcusim.tuning.layer import Layer, layers_of
 from mcusim.tuning.page import tuning_page

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from mcusim.text import columns, hanging
+from mcusim.text import columns, hanging_indent
 from mcusim.tuning.log import TrialRecord
 from mcusim.tuning.space import shown
 from mcusim.tuning.tune import TunedTask, TuningPlan
@@ -27,9 +27,9 @@ def tuning_text(plan: TuningPlan, tasks: Sequence[TunedTask]) -> str:
         best = task.best
         if best is not None:
             said = task.task.to_json(best.config).get("options")
-            lines += hanging(said or shown(best.config), f"  best, trial {best.trial}: ", "    ")
+            lines += hanging_indent(said or shown(best.config), f"  best, trial {best.trial}: ", "    ")
         else:
-            lines += hanging(task.records[0].text, "  no trial is right; the first: ", "    ")
+            lines += hanging_indent(task.records[0].text, "  no trial is right; the first: ", "    ")
     return "\n".join(lines)
 
 

@@ -22,7 +22,7 @@ from mcusim.tuning.measuring import Measurer, TrialTask, TuningTask
 from mcusim.tuning.template import open_template, template_names
 from mcusim.tuning.trial import TrialResult
 from mcusim.tuning.tuners import TUNERS
-from mcusim.tuning.warm import WarmTrial, warm_trials
+from mcusim.tuning.warm_start import WarmTrial, warm_trials
 from mcusim.units import quoted
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from mcusim.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from mcusim.tuning.space import Config, ConfigSpace
-    from mcusim.tuning.warm import WarmTrial
+    from mcusim.tuning.warm_start import WarmTrial
 
 __all__ = ["TUNERS", "Tuner", "TunerFeatures"]
 

@@ -27,7 +27,7 @@ OUTPUT |= {"film_window"}  # in Python film is the window
 OTHER_NAMES = {"set": "overrides", "clock": "overrides", "force_clock": "overrides", "cost": "costs"}
 CALLED = {"progress", "observe"}
 FIRMWARE = {"until", "image", "entry", "peripherals", "max_instructions"}  # of verify; in Python verify_firmware's
-LIMITS = {"max_latency", "max_energy", "max_sram", "max_flash"}  # of a run; in Python ways_out takes them
+LIMITS = {"max_latency", "max_energy", "max_sram", "max_flash"}  # of a run; in Python suggest takes them
 # by function: its command, arguments that are named otherwise, and those that the command does not have
 FUNCTIONS: dict[str, tuple[str, dict[str, str], set[str]]] = {
     "simulate": ("run", {}, CALLED),
@@ -69,8 +69,8 @@ def test_options_of_a_firmware_are_arguments_of_verify_firmware() -> None:
     assert (shared | FIRMWARE) <= options("verify")
 
 
-def test_limits_are_arguments_of_ways_out() -> None:
-    assert options("run") & set(inspect.signature(mcusim.ways_out).parameters) - {"model"} == LIMITS
+def test_limits_are_arguments_of_suggest() -> None:
+    assert options("run") & set(inspect.signature(mcusim.suggest).parameters) - {"model"} == LIMITS
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -28,7 +28,7 @@ from mcusim.machine import load_machine
 from mcusim.model import Graph, geometry, graph_macs, load_model
 from mcusim.plan import plan
 from mcusim.program import check_program
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.tensors import random_inputs
 from tests.benchmarks.kernel_costs import loaded_bytes
 
 REPOSITORY = Path(__file__).resolve().parents[2]

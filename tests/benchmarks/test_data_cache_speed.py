@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from mcusim.cpu import guest_core
-from mcusim.cpu.backing_memory import Behind, behind_the_cache
+from mcusim.cpu import core_state
+from mcusim.cpu.backing_memory import BackingStore, behind_the_cache
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.engine.emulated_core import EmulatedCore, Options
@@ -26,7 +26,7 @@ from mcusim.model import Graph, load_model
 from mcusim.plan import plan
 from mcusim.program import check_program
 from mcusim.program.program import Program
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.tensors import random_inputs
 from mcusim.verification.sanitizer.monitor import make_monitor
 from tests.support.kernels.timed_networks import BOARD, KERNELS, SMALL, run
 
@@ -35,17 +35,17 @@ Setting = tuple[bool, str]  # whether view and memory are apart; what the saniti
 PLAIN, APART, SANITIZED = (False, "off"), (True, "off"), (True, "report")
 
 
-def one_memory(machine: Machine, core: UnicornCore) -> tuple[list[Bytes], Behind]:
+def one_memory(machine: Machine, core: UnicornCore) -> tuple[list[Bytes], BackingStore]:
     """View and memory are the same bytes everywhere."""
     contents, _ = behind_the_cache(machine, core)
-    return [replace(one, memory=one.view) for one in contents], Behind(())
+    return [replace(one, memory=one.view) for one in contents], BackingStore(())
 
 
 def ready(program: Program, graph: Graph, setting: Setting, monkeypatch: pytest.MonkeyPatch) -> EmulatedCore:
     apart, sanitize = setting
     with monkeypatch.context() as patched:
         if not apart:
-            patched.setattr(guest_core, "behind_the_cache", one_memory)
+            patched.setattr(core_state, "behind_the_cache", one_memory)
         options = Options(observer=make_monitor(sanitize))
         return EmulatedCore(program, load_machine(BOARD), graph, load_set(KERNELS), random_inputs(graph), options)
 
@@ -79,7 +79,7 @@ def sweep(store: bool, apart: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[fl
     """Processor seconds of 100,000 accesses to SDRAM, a line apart, and the counters."""
     with monkeypatch.context() as patched:
         if not apart:
-            patched.setattr(guest_core, "behind_the_cache", one_memory)
+            patched.setattr(core_state, "behind_the_cache", one_memory)
         emulator = Emulator(load_machine(BOARD))
     access = "0160" if store else "0168"  # 1: STR or LDR r1, [r0]; ADD r0, r3; SUBS r2, #1; BNE 1b; BX lr
     emulator.write(0x0800_0000, bytes.fromhex(access + "1844013afbd17047"))

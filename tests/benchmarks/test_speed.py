@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mcusim.api.simulate import simulate_row
+from mcusim.api.simulate import simulate_loaded
 from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
-from mcusim.request.settings import Settings
+from mcusim.run_config.settings import Settings
 from mcusim.sweeps.point import forget, perform
 from mcusim.sweeps.points import points
 from mcusim.sweeps.study_file import study_of
@@ -25,14 +25,14 @@ def seconds(graph: Graph, machine: str, policy: str) -> float:
     """Processor time of one simulation."""
     target, settings = load_machine(machine), Settings(policy)
     started = time.process_time()
-    assert simulate_row(graph, target, settings).fits
+    assert simulate_loaded(graph, target, settings).fits
     return time.process_time() - started
 
 
 @pytest.mark.parametrize("policy", ["external", "tinyops"])
 def test_mnasnet_replays(policy: str, benchmark: Any) -> None:
     graph, machine = load_model("mnasnet-w1.00-r128"), load_machine("stm32f746g-disco")
-    result = benchmark.pedantic(simulate_row, args=(graph, machine, Settings(policy)), rounds=3, warmup_rounds=1)
+    result = benchmark.pedantic(simulate_loaded, args=(graph, machine, Settings(policy)), rounds=3, warmup_rounds=1)
     assert result.fits
 
 

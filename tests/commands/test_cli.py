@@ -345,10 +345,12 @@ def test_notebook_names() -> None:
 
     names = (
         "SessionFault __version__ calibrate compare diff emulate figure generate inspect load_machine load_model"
-        " plan_memory plan_program reorder replay session simulate sweep table tune validate verify verify_firmware"
-        " ways_out"
+        " plan_memory plan_program reorder replay session simulate suggest sweep table tune validate verify"
+        " verify_firmware"
     )
     assert sorted(mcusim.__all__) == names.split()
+    with pytest.warns(DeprecationWarning, match=r"mcusim.ways_out is mcusim.suggest now"):
+        assert mcusim.ways_out is mcusim.suggest
     result = mcusim.simulate("ds-cnn", mcusim.load_machine("stm32f746g-disco"), overrides={"core.clock": "100 MHz"})
     assert result.run is not None
     assert result.run.clock == 100_000_000

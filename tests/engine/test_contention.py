@@ -6,12 +6,12 @@ import pytest
 
 from mcusim.engine.contention import ONE, Activity
 from mcusim.memory.state_layout import TICK
-from mcusim.memory.system import Demand
+from mcusim.memory.system import AccessStats
 
 
 def activity(accesses: int, each: int, spared: int = 0, waiting: float = 1) -> Activity:
     """1,000 cycles long with so many reads of so many cycles; ``spared``: cycles that a read FIFO saves it."""
-    demand = Demand(accesses, 0, 0, 0, accesses * each * TICK, 0, spared=spared * TICK)
+    demand = AccessStats(accesses, 0, 0, 0, accesses * each * TICK, 0, spared=spared * TICK)
     return Activity(1000, {"sdram": demand}, waiting={"sdram": waiting})
 
 

@@ -23,7 +23,7 @@ from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan import plan
 from mcusim.program import check_program
 from mcusim.program.program import Program
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.tensors import random_inputs
 from mcusim.runtime.planning_costs import operator_cycles
 from tests.support.cases import few, sampled
 from tests.support.graphs.litert import LiteRT

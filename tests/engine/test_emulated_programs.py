@@ -20,7 +20,7 @@ from mcusim.model import Graph, Quantization, Tensor, load_model
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan import plan
 from mcusim.program.program import Compute, Program, Span, Transfer
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.tensors import random_inputs
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.small_graphs import activation, constant, one_operator
 

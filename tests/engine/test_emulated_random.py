@@ -19,7 +19,7 @@ from mcusim.plan import PlanOptions, plan, plan_options
 from mcusim.plan.options import CHANNEL_TILES
 from mcusim.plan.policies.tinyops import OVERLAYS
 from mcusim.program import check_program, program_graph
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.tensors import random_inputs
 from tests.support.cases import few, sampled
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.random_net import SEEDS, Net

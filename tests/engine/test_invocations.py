@@ -17,9 +17,9 @@ from mcusim.model import Graph, load_model
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan import plan
 from mcusim.program import read_program, write_program
-from mcusim.request.kernels import resolve
-from mcusim.request.tensors import Array, input_series
 from mcusim.results import Result
+from mcusim.run_config.kernels import resolve
+from mcusim.run_config.tensors import Array, input_series
 from mcusim.verification.proof.prove import prove
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.streaming_graphs import lstm, svdf, wake_word

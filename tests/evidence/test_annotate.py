@@ -9,8 +9,8 @@ from mcusim import api
 from mcusim.api.compare import compare_cases, product_cases
 from mcusim.evidence import annotate as module
 from mcusim.evidence.annotate import annotate, annotate_rows
-from mcusim.request.settings import Settings
 from mcusim.results import Result, to_json
+from mcusim.run_config.settings import Settings
 
 MODEL, F469 = "proxyless-w0.25-r160-pad", "stm32f469i-disco"
 

@@ -21,7 +21,7 @@ USES = """
 import contextlib, io, json, pathlib
 import mcusim
 from mcusim.commands.app import main
-from mcusim.request.command_line import run_command, settings_options
+from mcusim.run_config.command_line import run_command, settings_options
 
 def said(*words):
     with contextlib.redirect_stdout(io.StringIO()) as out:

@@ -19,7 +19,7 @@ from mcusim.labs.collect import CollectedLabs, Grade, collect
 from mcusim.labs.draw import seed_of
 from mcusim.labs.figures import Figures
 from mcusim.labs.handout import handout
-from mcusim.labs.judge import Judge
+from mcusim.labs.judge import Grader
 from mcusim.labs.lab import Predict
 from tests.support.cases import sample_size
 from tests.support.lab_sessions import right_answer, session
@@ -44,7 +44,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def handed_in(own: Path, student: str) -> dict[str, Any]:
     """What a student hands in who knows half of it."""
     lab = open_file(str(own)).lab(seed_of(student), student)
-    judge, dice, asked = Judge(Figures(lab, own.parent)), random.Random(student), dict.fromkeys("x", 0)
+    judge, dice, asked = Grader(Figures(lab, own.parent)), random.Random(student), dict.fromkeys("x", 0)
     steps = {step.id: step for step in lab.answered}
 
     def answer(id: str) -> str:
@@ -200,7 +200,7 @@ def test_damaged_files_are_refused_or_judged(own: Path) -> None:
 
 def test_a_hand_out_has_the_questions_and_not_the_answers() -> None:
     lab = read_lab("overlap", student="anna")
-    page, judge = Page(handout(lab)), Judge(Figures(lab))
+    page, judge = Page(handout(lab)), Grader(Figures(lab))
     seen = " ".join(page.text.split())
     assert asks_for_nothing(page) and "anna" in seen
     for question in lab.questions:

@@ -19,7 +19,7 @@ from mcusim.errors import UsageError
 from mcusim.labs import Session, lab_names, open_file, open_lab, read_lab
 from mcusim.labs.check import findings
 from mcusim.labs.figures import Figures
-from mcusim.labs.judge import Judge, number
+from mcusim.labs.judge import Grader, number
 from mcusim.labs.lab import Arrange, Ask, Choose, Compare, Design, Explore, Lab, Write
 from mcusim.labs.teacher_page import teacher_html, teacher_text
 from mcusim.sweeps.study import study_names
@@ -33,24 +33,24 @@ def lab(request: pytest.FixtureRequest) -> Lab:
 
 
 @pytest.fixture(scope="module")
-def judge(lab: Lab) -> Judge:
-    return Judge(Figures(lab))
+def judge(lab: Lab) -> Grader:
+    return Grader(Figures(lab))
 
 
-def test_what_is_said_to_be_true_is(lab: Lab, judge: Judge) -> None:
+def test_what_is_said_to_be_true_is(lab: Lab, judge: Grader) -> None:
     assert not findings(open_file(lab.name), draws=sample_size(99, 1))
     for question in lab.questions:
         assert judge.verdict(question, right_answer(question, judge), 0).right, question.id
 
 
-def test_every_mistake_is_met_with_its_own_hint(lab: Lab, judge: Judge) -> None:
+def test_every_mistake_is_met_with_its_own_hint(lab: Lab, judge: Grader) -> None:
     for question in lab.questions:
         for value, hint, name in judge.rules(question).wrong:
             verdict = judge.verdict(question, str(value), 0)
             assert not verdict.right and hint in verdict.says and verdict.mistake == name, question.id
 
 
-def test_after_all_hints_comes_the_solution_with_its_numbers(lab: Lab, judge: Judge) -> None:
+def test_after_all_hints_comes_the_solution_with_its_numbers(lab: Lab, judge: Grader) -> None:
     for question in [one for one in lab.questions if isinstance(one, Ask | Choose)]:
         wrong = "-12345" if isinstance(question, Ask) else str(1 + question.right % len(question.choices))
         verdicts = [judge.verdict(question, wrong, tries) for tries in range(judge.rules(question).allowed + 1)]
@@ -61,7 +61,7 @@ def test_after_all_hints_comes_the_solution_with_its_numbers(lab: Lab, judge: Ju
             assert question.answer in verdicts[-1].says
 
 
-def test_right_predictions_and_answers(lab: Lab, judge: Judge) -> None:
+def test_right_predictions_and_answers(lab: Lab, judge: Grader) -> None:
     known = {s.id: str(judge.figures.value(s.value)) for s in lab.steps if isinstance(s, Compare)}
     known |= {question.id: right_answer(question, judge) for question in lab.questions}
     known |= {step.id: "done" for step in lab.steps if isinstance(step, Explore)}
@@ -137,7 +137,7 @@ def test_a_hint_is_paid_once() -> None:
     lab = read_lab("overlap")
     question = next(one for one in lab.questions if one.id == "waiting")
     typed = {"far": ["3"], "ratio": ["2.2"], "cause": ["2"], "one": ["70"], "waiting": ["7", "?", "?", "?", "q"]}
-    right = right_answer(question, Judge(Figures(lab)))
+    right = right_answer(question, Grader(Figures(lab)))
     typed["waiting"][-1:] = [right, "q"]
     typed["moved"] = ["q"]
     made, printed = session(lab, lambda id: typed[id].pop(0))
@@ -173,7 +173,7 @@ def test_the_commands_in_its_texts_are_commands(lab: Lab) -> None:
             assert words[0] in study_names()
 
 
-def test_it_works_offline(lab: Lab, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_works_offline(lab: Lab, judge: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("a connection was asked for")
 
@@ -220,7 +220,7 @@ def test_a_comma_before_three_digits_is_explained(capsys: pytest.CaptureFixture[
     assert printed[0].startswith("A comma before three digits is read as one between thousands, so this was 2206.")
     assert printed[1] == "Not yet: that is off by a factor of 1000. The question asks for times."
     assert not book.check("hidden", "1642552 - 854493") and "788,059 is too high" in capsys.readouterr().out
-    verdict = Judge(book.figures).verdict(read_lab("overlap").questions[0], "2,206", 0)
+    verdict = Grader(book.figures).verdict(read_lab("overlap").questions[0], "2,206", 0)
     assert not verdict.counts
 
 
@@ -245,7 +245,7 @@ def test_no_question_asks_for_what_was_just_shown(lab: Lab) -> None:
 
 def test_mistakes_that_any_question_can_meet_with() -> None:
     lab = read_lab("overlap")
-    judge = Judge(Figures(lab))
+    judge = Grader(Figures(lab))
     waiting = next(q for q in lab.questions if q.id == "waiting")
     right = float(right_answer(waiting, judge))
     for given, printed in (
@@ -294,7 +294,7 @@ def test_a_notebooks_calls(capsys: pytest.CaptureFixture[str]) -> None:
         book.value("external.latency")
 
 
-def test_the_teachers_page_has_every_answer(lab: Lab, judge: Judge) -> None:
+def test_the_teachers_page_has_every_answer(lab: Lab, judge: Grader) -> None:
     from tests.support.pages.pages import Page, asks_for_nothing
 
     text, page = teacher_text(lab), Page(teacher_html(lab))

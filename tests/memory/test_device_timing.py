@@ -10,7 +10,7 @@ from mcusim.errors import UsageError
 from mcusim.machine import Machine, load_machine, replace_all
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import replay
-from mcusim.memory.system import Demand, MemorySystem
+from mcusim.memory.system import AccessStats, MemorySystem
 from tests.support.cases import only_with_all_cases
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
@@ -225,7 +225,7 @@ def test_a_transfer_pays_each_region_it_really_hits() -> None:
         demand = memory.measure(
             lambda _, n=inside: times.append(memory.transfer(machine.dma["dma2"], border + 8192, border - n, size))
         )
-        assert demand.get("dtcm", Demand(0, 0, 0, 0, 0, 0)).write_bytes == inside
+        assert demand.get("dtcm", AccessStats(0, 0, 0, 0, 0, 0)).write_bytes == inside
         assert demand["sram1"].write_bytes == size - inside
     in_dtcm, across, in_sram = times
     assert abs(across - in_dtcm - (in_sram - in_dtcm) * (size - 1024) // size) <= 16 * 4 * L.TICK  # a FIFO of reads

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcusim.native.called import called
+from mcusim.native.call_graph import called
 from tests.support.cases import few, only_with_all_cases
 from tests.support.other_processes import LONGEST_WAIT
 
@@ -28,7 +28,7 @@ print(native(double)(21))
 PARTS = """
 from __future__ import annotations
 from mcusim.native.compile import inlined, native
-from mcusim.native.notice import hear
+from mcusim.native.compile_progress import hear
 
 heard = []
 hear(heard.append)
@@ -52,7 +52,7 @@ print(half(7), half(True), heard[2:])
 SHARED = """
 from __future__ import annotations
 from mcusim.native.compile import native, shared
-from mcusim.native.notice import hear
+from mcusim.native.compile_progress import hear
 
 heard = []
 hear(heard.append)
@@ -82,8 +82,8 @@ print(outer(8), other(8), quarter(12), heard[::2])
 
 WARM = """
 import mcusim
-from mcusim.native.notice import hear
-from mcusim.native.warm import entries, warm
+from mcusim.native.compile_progress import hear
+from mcusim.native.compile_all import entries, warm
 
 steps = []
 ready = warm(lambda done, count: steps.append((done, count)))

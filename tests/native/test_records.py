@@ -14,7 +14,7 @@ from mcusim.cpu.system import exception_layout
 from mcusim.memory import state_layout as memory_layout
 from mcusim.memory.cache import shadow
 from mcusim.memory.film import record as film_layout
-from mcusim.memory.watch import layout as watch_layout
+from mcusim.memory.race_detector import layout as watch_layout
 from mcusim.native.records import Record, Slot
 
 LAYOUTS = (memory_layout, core_layout, branch_predictor, exception_layout, shadow, watch_layout, film_layout)

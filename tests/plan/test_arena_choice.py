@@ -13,8 +13,8 @@ from mcusim.model.graph import Graph
 from mcusim.plan import plan, plan_options
 from mcusim.program import program_graph, read_program, write_program
 from mcusim.program.program import Program
-from mcusim.request.kernels import resolve
-from mcusim.request.tensors import model_inputs
+from mcusim.run_config.kernels import resolve
+from mcusim.run_config.tensors import model_inputs
 from mcusim.verification.emulation import Emulation
 from mcusim.verification.verification import Verification
 from mcusim.verification.verifier import Verifier

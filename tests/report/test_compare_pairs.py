@@ -10,8 +10,8 @@ from mcusim import compare, load_machine
 from mcusim.api.compare import Comparison, compare_cases, product_cases
 from mcusim.report.compare_pairs import by_model, differences_json, differences_lines, pairs, verdict_lines
 from mcusim.report.text.compare import compare_table
-from mcusim.request.settings import base_settings
 from mcusim.results import Result
+from mcusim.run_config.settings import base_settings
 from tests.support.cases import only_with_all_cases, sampled
 
 F746, F469 = "stm32f746g-disco", "stm32f469i-disco"

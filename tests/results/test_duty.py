@@ -9,8 +9,8 @@ import pytest
 
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
-from mcusim.request.period import Battery, Period
 from mcusim.results.energy import Usage, delivered, duty
+from mcusim.run_config.period import Battery, Period
 
 # 5 V, 96 mA running, 30 mA asleep, 35 mA of SDRAM, 5 mA of QSPI flash, 4.8924 of them for reads
 USAGE = Usage(seconds=0.1, waited=0.02)

@@ -20,7 +20,7 @@ from mcusim.plan.allocators.greedy import Arena, ArenaBlock, greedy_by_size
 from mcusim.plan.arena import arena_head
 from mcusim.plan.liveness.accounting import sharing
 from mcusim.plan.liveness.lifetimes import lifetimes
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.tensors import random_inputs
 from mcusim.runtime.tflm import requests, scratch_bytes
 from tests.support.cases import few
 from tests.support.graphs.random_graphs import random_graph

@@ -14,7 +14,7 @@ import pytest
 import mcusim
 from mcusim.errors import StudyError
 from mcusim.machine import load_machine
-from mcusim.machine.clock_tree import clock_columns
+from mcusim.machine.clock_rules import clock_columns
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import require_value
 from mcusim.results.result import sram_bytes

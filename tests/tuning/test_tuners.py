@@ -23,7 +23,7 @@ from mcusim.tuning.layer import graph_of_shape
 from mcusim.tuning.space import Config
 from mcusim.tuning.template import open_template, template_names
 from mcusim.tuning.tuners import TUNERS, ModelTuner, Tuner
-from mcusim.tuning.warm import WarmTrial, warm_trials
+from mcusim.tuning.warm_start import WarmTrial, warm_trials
 from tests.sessions.test_object_file import needs_compiler
 from tests.support.cases import sample_size
 

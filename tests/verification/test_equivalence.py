@@ -13,7 +13,7 @@ from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine, machine_names
 from mcusim.plan import plan, plan_options
 from mcusim.program.program import Compute
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.tensors import random_inputs
 from mcusim.verification.emulation import Emulation, Outputs
 from mcusim.verification.equivalence import first_difference, with_litert, with_untiled
 from tests.support.cases import only_with_all_cases, sampled

@@ -12,7 +12,7 @@ from mcusim.errors import ProgramError, UsageError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.plan import plan
 from mcusim.program.program import Compute, Transfer
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.tensors import random_inputs
 from mcusim.verification.emulation import Emulation, Outputs
 from mcusim.verification.equivalence import first_difference
 from mcusim.verification.fuzz import fuzz

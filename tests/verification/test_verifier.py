@@ -11,7 +11,7 @@ from mcusim.errors import UsageError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.plan import plan
 from mcusim.program.program import Compute, Program, Transfer
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.tensors import random_inputs
 from mcusim.verification.emulation import Emulation
 from mcusim.verification.table import verification_table
 from mcusim.verification.verification import Verification

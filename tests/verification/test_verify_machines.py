@@ -11,7 +11,7 @@ from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import Machine, load_machine
 from mcusim.plan import plan
 from mcusim.program.program import Maintain, Program
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.tensors import random_inputs
 from mcusim.verification.emulation import Emulation
 from mcusim.verification.proof import prove
 from mcusim.verification.verification import Verification

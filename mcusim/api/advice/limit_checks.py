@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mcusim.request.limits import RunLimits
 from mcusim.results import Result
 from mcusim.results.advice import LimitCheck
 from mcusim.results.result import sram_bytes
+from mcusim.run_config.limits import RunLimits
 
 __all__ = ["check_limits", "flash_bytes"]
 

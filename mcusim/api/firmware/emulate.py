@@ -19,14 +19,14 @@ from mcusim.api.firmware.inputs import (
 )
 from mcusim.api.firmware.options import FirmwareOptions, require_known
 from mcusim.api.firmware.recordings import begin_recording, recording_of
-from mcusim.api.firmware.run_ends import RunEnd, end_of, run_to, set_host, watch
 from mcusim.api.firmware.set_up import run_set_up
+from mcusim.api.firmware.stop_conditions import RunEnd, end_of, run_to, set_host, watch
 from mcusim.cpu.system.boot_windows import with_boot_windows
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
-from mcusim.request.settings import require_type
 from mcusim.results.assumptions import machine_assumptions
 from mcusim.results.emulation import Dump, EmulationResult, FirmwareSetUp, StackUse, StreamUse
+from mcusim.run_config.settings import require_type
 from mcusim.units import parse_size, quoted
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _streams(emulator: Emulator) -> Iterator[StreamUse]:
 
 def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) -> EmulationResult:
     from mcusim.cpu.profile import profile
-    from mcusim.cpu.set_up.firmware import firmware_set_up
+    from mcusim.cpu.register_config.firmware import firmware_set_up
 
     measured = profile(emulator, begin.top)
     registers = dict(stop.fault.registers) if stop.fault else emulator.registers()

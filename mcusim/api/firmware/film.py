@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.system import exception_layout as X
 from mcusim.memory import state_layout as L
-from mcusim.request.film_window import FilmWindow
 from mcusim.results.emulation import EmulationResult
 from mcusim.results.film import Film, FilmScene, FilmTransfer, film_of
+from mcusim.run_config.film_window import FilmWindow
 from mcusim.verification.firmware.places import SourcePlaces
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from mcusim.api.simulate import changed
 from mcusim.cpu.system.boot_windows import with_boot_windows
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
-from mcusim.request.settings import MachineArg, require_overrides, require_type
+from mcusim.run_config.settings import MachineArg, require_overrides, require_type
 
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal, TypedDict
 
-from mcusim.request.film_window import FilmWindow
+from mcusim.run_config.film_window import FilmWindow
 
 __all__ = ["FirmwareOptions", "require_known"]
 

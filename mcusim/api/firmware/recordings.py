@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from mcusim.errors import UsageError
-from mcusim.request.settings import require_type
 from mcusim.results.hot_spots import function_of
+from mcusim.run_config.settings import require_type
 
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator

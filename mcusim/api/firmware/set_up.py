@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from mcusim.api.firmware.options import FirmwareOptions
 from mcusim.cpu.peripherals.findings import PeripheralFinding
-from mcusim.cpu.set_up.row import SetUpRow
+from mcusim.cpu.register_config.row import SetUpRow
 from mcusim.errors import MachineError, UsageError
-from mcusim.machine.clock_tree import movable
+from mcusim.machine.clock_rules import movable
 from mcusim.machine.description import Basis, Machine
 from mcusim.machine.document import Leaf
 from mcusim.machine.loader import replace_all

@@ -15,7 +15,7 @@ from mcusim.api.firmware.inputs import (
     start_of,
     strictness_of,
 )
-from mcusim.api.firmware.run_ends import end_of, run_to, watch
+from mcusim.api.firmware.stop_conditions import end_of, run_to, watch
 from mcusim.cpu.system.boot_windows import with_boot_windows
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine

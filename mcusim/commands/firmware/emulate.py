@@ -15,8 +15,8 @@ import typer
 
 from mcusim.commands.firmware.pictures import Pictures
 from mcusim.commands.shared import options
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import MachineKeys, Written
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import Output, check_writable, fail, write_bytes, write_file
 from mcusim.commands.shared.progress import Counter, counting
 from mcusim.errors import UsageError

@@ -15,8 +15,8 @@ from mcusim.commands.shared.progress import spinner
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcusim.request.film_window import FilmWindow
     from mcusim.results.emulation import EmulationResult
+    from mcusim.run_config.film_window import FilmWindow
 
 __all__ = ["Pictures"]
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import MachineKeys, Written
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import note
 from mcusim.text import printable
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import MachineKeys, Written
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import check_outputs, write_bytes
-from mcusim.commands.shared.policy_help import GivenOptions
+from mcusim.commands.shared.policy_help import PlanFlags
 from mcusim.commands.shared.progress import bar_with_eta, spinner
 from mcusim.errors import UsageError
 
@@ -121,7 +121,7 @@ class TunedOptions:
     template: Template = None
     layers: Layers = None
     policy: Policy = None
-    given: GivenOptions = field(default_factory=GivenOptions)
+    given: PlanFlags = field(default_factory=PlanFlags)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import Written
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.progress import spinner
 
 Out = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder that the C files go into.")]

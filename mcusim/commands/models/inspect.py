@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import MachineKeys, Written
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import MachineKeys, Written
 
 New = Annotated[
     Path | None, typer.Option("--new", metavar="FILE", help="Write a commented machine file to change; needs --from.")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import CountedBytes, MachineKeys, Written
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import CountedBytes, MachineKeys, Written
 from mcusim.commands.shared.output import Output, check_outputs, write_bytes
 from mcusim.commands.shared.progress import spinner, spinner_with_bar
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import MachineKeys, Written
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import check_outputs, write_bytes
 from mcusim.commands.shared.progress import bar_with_eta
 from mcusim.errors import UsageError

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import CountedBytes, Written
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import CountedBytes, Written
 from mcusim.commands.shared.output import check_outputs, write_bytes
 from mcusim.commands.shared.progress import spinner
 

@@ -100,7 +100,7 @@ def _declared(command: str, option: str) -> Mapping[str, Option[Any]]:
     if option in COMMANDS[command] or command not in _PLANNING:
         return {}
     from mcusim.plan import declared_options
-    from mcusim.request.run_options import RUN
+    from mcusim.run_config.run_options import RUN
 
     options = [*declared_options().values(), *(RUN if command in _RUNNING else ())]
     return {declared.flag: declared for declared in options}

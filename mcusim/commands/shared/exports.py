@@ -14,9 +14,9 @@ from mcusim.commands.shared.progress import spinner
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcusim.api.both import Both
-    from mcusim.request.film_window import FilmWindow
+    from mcusim.api.fidelity_comparison import FidelityComparison
     from mcusim.results import Result
+    from mcusim.run_config.film_window import FilmWindow
 
 __all__ = ["FilmTimes", "Views", "film_window"]
 
@@ -48,7 +48,7 @@ FilmTimes = Annotated[
 
 def film_window(file: Path | None, times: str | None) -> FilmWindow | None:
     """The window of a film that is to go to ``file``. Raises UsageError and UnitError."""
-    from mcusim.request.film_window import FilmWindow
+    from mcusim.run_config.film_window import FilmWindow
 
     if file is None:
         if times is not None:
@@ -91,7 +91,7 @@ class Views:
             check_apart(path, given)
         check_outputs(self.files, json, given, force)
 
-    def write(self, result: Result | Both, force: bool) -> None:
+    def write(self, result: Result | FidelityComparison, force: bool) -> None:
         """Make all of them, then write them; of what has no run only the page, which says why."""
         from mcusim.results import Result
 

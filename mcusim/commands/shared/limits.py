@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from mcusim.request.limits import RunLimits
+    from mcusim.run_config.limits import RunLimits
 
 __all__ = ["Most", "given_options"]
 
@@ -38,7 +38,7 @@ class Most:
     @property
     def limits(self) -> RunLimits:
         """As read. Raises UsageError."""
-        from mcusim.request.limits import RunLimits
+        from mcusim.run_config.limits import RunLimits
 
         return RunLimits.of(self.max_latency, self.max_energy, self.max_sram, self.max_flash)
 

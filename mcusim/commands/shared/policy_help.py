@@ -22,16 +22,16 @@ from mcusim.commands.shared.output import note
 if TYPE_CHECKING:
     from mcusim.plan.options import Option as Declared
 
-__all__ = ["GivenExecution", "GivenOptions", "GivenPeriod", "PolicyHelp"]
+__all__ = ["ExecutionFlags", "GivenPeriod", "PlanFlags", "PolicyHelp"]
 
 FROM_FILE = "DEFAULT_MAP"  # what click calls it
 
 
-class GivenOptions(dict[str, Any]):
+class PlanFlags(dict[str, Any]):
     """What was given for the options of a plan, by keyword.
 
-    A field of a group, or a parameter of a command (:mod:`mcusim.commands.shared.grouped`): the command then has all
-    these options.
+    A field of a group, or a parameter of a command (:mod:`mcusim.commands.shared.flat_options`): the command then has
+    all these options.
     """
 
     @staticmethod
@@ -52,22 +52,22 @@ class GivenOptions(dict[str, Any]):
         )
 
 
-class GivenExecution(GivenOptions):
+class ExecutionFlags(PlanFlags):
     """What was given for the options of how kernels are executed."""
 
     @staticmethod
     def declared() -> Iterable[Declared[Any]]:
-        from mcusim.request.run_options import EXECUTION
+        from mcusim.run_config.run_options import EXECUTION
 
         return EXECUTION
 
 
-class GivenPeriod(GivenOptions):
+class GivenPeriod(PlanFlags):
     """What was given for the options of how often a result is wanted."""
 
     @staticmethod
     def declared() -> Iterable[Declared[Any]]:
-        from mcusim.request.run_options import REPEATED
+        from mcusim.run_config.run_options import REPEATED
 
         return REPEATED
 
@@ -77,7 +77,7 @@ _given: ContextVar[dict[str, Any]] = ContextVar("given")
 
 class PolicyHelp(TyperCommand):
     """A command in whose options' help ``{policies}`` are all policies with what they do, and which has the declared
-    options of each :class:`GivenOptions` that it takes."""
+    options of each :class:`PlanFlags` that it takes."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The declared options come before the last one, ``--help``."""
@@ -120,7 +120,7 @@ class PolicyHelp(TyperCommand):
 
 def _declared(command: Any) -> tuple[Any, ...]:
     """The declared options that ``command`` takes, for the command line."""
-    groups: Sequence[type[GivenOptions]] = getattr(command, "takes", ())
+    groups: Sequence[type[PlanFlags]] = getattr(command, "takes", ())
     if not groups:
         return ()
     from mcusim.plan import takers
@@ -130,7 +130,7 @@ def _declared(command: Any) -> tuple[Any, ...]:
 
 def _parts(command: Any) -> dict[str, str]:
     """Flags of options that say nothing without another one, by that one's name."""
-    groups: Sequence[type[GivenOptions]] = getattr(command, "takes", ())
+    groups: Sequence[type[PlanFlags]] = getattr(command, "takes", ())
     return {option.flag: option.part_of for group in groups for option in group.declared() if option.part_of}
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from mcusim.native.notice import hear
+from mcusim.native.compile_progress import on_compile
 from mcusim.text import printable
 
 __all__ = [
@@ -78,11 +78,11 @@ class _CompilingNotice:
 @contextmanager
 def native_code() -> Iterator[None]:
     """A command that may compile native code: the user sees that it does."""
-    hear(_CompilingNotice())
+    on_compile(_CompilingNotice())
     try:
         yield
     finally:
-        hear(None)
+        on_compile(None)
 
 
 def _short(what: str) -> str:

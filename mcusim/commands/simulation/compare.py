@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import Planning, Written
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import Planning, Written
 from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
-from mcusim.commands.shared.policy_help import GivenExecution, GivenPeriod
+from mcusim.commands.shared.policy_help import ExecutionFlags, GivenPeriod
 from mcusim.commands.shared.progress import bar
 from mcusim.errors import UsageError
 from mcusim.text import quantity
@@ -56,7 +56,7 @@ def compare(
     planning: Planning,
     kernels: options.Kernels = None,
     fidelity: options.Fidelity = "replay",
-    how: GivenExecution,
+    how: ExecutionFlags,
     repeated: GivenPeriod,
     ablation: Ablation = False,
     explain: Explain = False,
@@ -112,7 +112,7 @@ def _finish(comparison: Comparison, html: Path | None, explain: bool, output: Ou
     return _status(comparison.rows)
 
 
-def _programs(models: list[str], machine: str | None, planning: Planning, how: GivenExecution) -> Comparison:
+def _programs(models: list[str], machine: str | None, planning: Planning, how: ExecutionFlags) -> Comparison:
     """Program files on each machine, by default each on its own."""
     from mcusim.api.compare import compare_programs
     from mcusim.evidence.annotate import annotate_rows

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import Written
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import check_apart, check_outputs, fail, write_bytes
 
 if TYPE_CHECKING:

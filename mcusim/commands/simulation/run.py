@@ -13,21 +13,21 @@ import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.exports import Views
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import MachineKeys, Planning, Values, Written
+from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.limits import Most, given_options
+from mcusim.commands.shared.option_groups import MachineKeys, Planning, Values, Written
 from mcusim.commands.shared.options import check_output, check_outputs, write_outputs
 from mcusim.commands.shared.output import Output, check_writable, fail, note, write_file
-from mcusim.commands.shared.policy_help import GivenExecution, GivenPeriod
+from mcusim.commands.shared.policy_help import ExecutionFlags, GivenPeriod
 from mcusim.commands.shared.progress import spinner, spinner_with_bar
 
 if TYPE_CHECKING:
-    from mcusim.api.both import Both
+    from mcusim.api.fidelity_comparison import FidelityComparison
     from mcusim.model.graph import Graph
-    from mcusim.request.film_window import FilmWindow
-    from mcusim.request.limits import RunLimits
-    from mcusim.request.settings import Settings
     from mcusim.results import Result
+    from mcusim.run_config.film_window import FilmWindow
+    from mcusim.run_config.limits import RunLimits
+    from mcusim.run_config.settings import Settings
 
 _DEFAULT_MACHINE = "stm32f746g-disco"
 Step = Callable[[int, int], object] | None
@@ -67,7 +67,7 @@ class PlannedModel:
     ) -> Settings:
         """Of a run; ``both`` are those of the emulation. Raises UnitError or UsageError."""
         from mcusim.plan.options import runtime_of
-        from mcusim.request.kernels import resolve
+        from mcusim.run_config.kernels import resolve
 
         named = "emulate" if fidelity == "both" else fidelity
         runtime = runtime_of(self.planning.given)
@@ -80,7 +80,7 @@ class PlannedModel:
     def graph(self, model: str, chosen: Settings) -> Graph:
         """The model; raises UsageError for a cost of what it does not have, and what :func:`load_model` raises."""
         from mcusim.model import load_model
-        from mcusim.program.opaque import opaque_types, require_known
+        from mcusim.program.unknown_operators import opaque_types, require_known
 
         graph = load_model(model, self.planning.allow_unknown)
         require_known(opaque_types(op.type for op in graph.operators), chosen.options.costs)
@@ -111,7 +111,7 @@ def run(
     *,
     planned: PlannedModel,
     fidelity: Fidelity = "replay",
-    how: GivenExecution,
+    how: ExecutionFlags,
     repeated: GivenPeriod,
     values: Values,
     most: Most,
@@ -161,10 +161,10 @@ def _given(context: typer.Context, planned: PlannedModel) -> dict[str, str | lis
 
 
 def _advised(
-    both: Result | Both, limits: RunLimits, model: str, given: dict[str, str | list[str] | bool | None]
-) -> Result | Both:
+    both: Result | FidelityComparison, limits: RunLimits, model: str, given: dict[str, str | list[str] | bool | None]
+) -> Result | FidelityComparison:
     """``both`` with the limits checked and, where the answer is negative, ways out."""
-    from mcusim.api.advice.ways_out import advised
+    from mcusim.api.advice.suggestions import advised
     from mcusim.results import Result
 
     if isinstance(both, Result):
@@ -172,9 +172,11 @@ def _advised(
     return replace(both, emulate=replace(both.emulate, advice=advised(both.emulate, limits, model, given)))
 
 
-def _simulate(model: str, planned: PlannedModel, fidelity: str, files: _Files, chosen: Settings) -> Result | Both:
-    from mcusim.api.both import simulate_both
-    from mcusim.api.simulate import changed, simulate_row
+def _simulate(
+    model: str, planned: PlannedModel, fidelity: str, files: _Files, chosen: Settings
+) -> Result | FidelityComparison:
+    from mcusim.api.fidelity_comparison import simulate_both
+    from mcusim.api.simulate import changed, simulate_loaded
     from mcusim.evidence.annotate import annotate, annotate_both
 
     overrides = planned.planning.overrides
@@ -182,7 +184,7 @@ def _simulate(model: str, planned: PlannedModel, fidelity: str, files: _Files, c
     check_outputs(files.values.output, len(graph.outputs))
     if fidelity == "both":
         return annotate_both(simulate_both(graph, target, chosen))
-    return annotate(simulate_row(graph, target, chosen))
+    return annotate(simulate_loaded(graph, target, chosen))
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ class _Files:
     values: Values
     views: Views
 
-    def report(self, value: Result | Both, shown: Shown) -> int:
+    def report(self, value: Result | FidelityComparison, shown: Shown) -> int:
         """Write the outputs, print the table; returns the exit status."""
         from mcusim.report.text.advice import advice_lines, exceeded_text
         from mcusim.report.text.run import run_table
@@ -235,7 +237,7 @@ def replay(
     *,
     target: Target,
     fidelity: options.Fidelity = "replay",
-    how: GivenExecution,
+    how: ExecutionFlags,
     model: Annotated[
         str | None, typer.Option("--model", metavar="MODEL", help="The program's model; needed to emulate.")
     ] = None,
@@ -262,13 +264,13 @@ def replay(
 
 
 def _play(
-    trace: Path, target: Target, fidelity: str, model: str | None, files: _Files, how: GivenExecution, step: Step
+    trace: Path, target: Target, fidelity: str, model: str | None, files: _Files, how: ExecutionFlags, step: Step
 ) -> Result:
     from mcusim.api.simulate import program_machine
     from mcusim.evidence.annotate import replay as simulate_file
     from mcusim.model import load_model
     from mcusim.program import read_program
-    from mcusim.program.opaque import refuse_opaque, refuse_recorded
+    from mcusim.program.unknown_operators import refuse_opaque, refuse_recorded
 
     overrides, program = target.keys.overrides, read_program(trace)
     machine = program_machine(program, target.machine, overrides)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import Written
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import Output, check_apart, check_outputs, fail, note, write_bytes
 from mcusim.commands.shared.progress import bar_with_eta, spinner
 from mcusim.errors import UsageError
@@ -131,7 +131,7 @@ def _show(
 
 def _with_costs(study: Study, allow_unknown: bool, costs: Mapping[str, str]) -> Study:
     """``study`` with what the command line says of unknown operators on top."""
-    from mcusim.program.opaque import parse_costs
+    from mcusim.program.unknown_operators import parse_costs
 
     both = parse_costs({**dict(study.costs), **costs})
     return replace(study, allow_unknown=study.allow_unknown or allow_unknown, costs=both)
@@ -183,11 +183,11 @@ def _conclusions(study: Study, table: pyarrow.Table) -> Sequence[Conclusion]:
 
 def _text(study: StudyLike, rows: Rows, conclusions: Sequence[Conclusion]) -> str:
     from mcusim.report.text.sweep import sweep_table
-    from mcusim.text import hanging
+    from mcusim.text import hanging_indent
 
     lines = [sweep_table(study.title or study.name, study.inputs, rows), *[""][: len(conclusions)]]
     for conclusion in conclusions:
-        lines += hanging(conclusion.text, "  - " if conclusion.holds else "  DOES NOT HOLD: ", "    ")
+        lines += hanging_indent(conclusion.text, "  - " if conclusion.holds else "  DOES NOT HOLD: ", "    ")
     return "\n".join(lines)
 
 

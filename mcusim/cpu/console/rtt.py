@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcusim.cpu.guest_core import GuestCore
+    from mcusim.cpu.core_state import GuestCore
     from mcusim.cpu.image.image import Image
 
 __all__ = ["EVERY", "Rtt", "uses_rtt"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mcusim.cpu.dma.channel_base import DmaLane
 from mcusim.cpu.dma.host import DmaHost
-from mcusim.cpu.dma.lane import DmaLane
 from mcusim.cpu.peripherals.register_block import RegisterBlock
 
 __all__ = ["DmaBlock"]

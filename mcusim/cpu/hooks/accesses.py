@@ -11,7 +11,7 @@ whose parts lie in two regions (it is timed as one of the first).
 from __future__ import annotations
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.hooks import watching
+from mcusim.cpu.hooks import race_detector
 from mcusim.cpu.notes import note
 from mcusim.cpu.pipeline.store_buffer import load_extra, store_stall
 from mcusim.memory import state_layout as L
@@ -222,7 +222,7 @@ def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: i
             keep(c, address << 8 | size, value)
         return
     if s[L.WATCH]:
-        watching.accessed(c, s, q, address, size, write, pc, value)
+        race_detector.accessed(c, s, q, address, size, write, pc, value)
         return
     first, left = address, size
     while left > 0 and q >= 0:

@@ -26,7 +26,7 @@ from unicorn.arm_const import (
 )
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.hooks import accesses, blocks, exceptions, frames, watching
+from mcusim.cpu.hooks import accesses, blocks, exceptions, frames, race_detector
 from mcusim.cpu.hooks.unicorn_calls import get, put, stop, words
 from mcusim.cpu.pipeline import cortex_m4
 from mcusim.cpu.system import nvic, ppb
@@ -174,12 +174,12 @@ def _noted(uc: Any, user: Any, c: Any, s: Any) -> None:
         return
     c[C.FAULT] = C.NO_FAULT
     x = words(user[EXCEPTIONS])
-    for i in range(watching.PROBES):
-        place = watching.asked(s, i)
+    for i in range(race_detector.PROBES):
+        place = race_detector.asked(s, i)
         if place == 0 or nvic.has(x, ENABLED, place) == 0:
             continue
         preempts = nvic.group(x, x[PRIORITY + place]) < frames.masks(uc, user[SCRATCH], x, nvic.active_level(x))
-        if preempts and watching.raced(c, s, i):
+        if preempts and race_detector.raced(c, s, i):
             return
 
 

@@ -28,7 +28,7 @@ from unicorn.arm_const import (
 )
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.hooks import accesses, history, watching
+from mcusim.cpu.hooks import accesses, history, race_detector
 from mcusim.cpu.hooks.unicorn_calls import get, put
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic
@@ -69,7 +69,7 @@ def store(c: State, s: State, address: int, value: int, pc: int, code: int) -> N
     if s[L.APART]:
         accesses.beside_cache(c, s, q, address, 4, 1, pc)
     if s[L.WATCH]:
-        watching.pushed(c, s, q, address)
+        race_detector.pushed(c, s, q, address)
 
 
 @native

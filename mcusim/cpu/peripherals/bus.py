@@ -30,9 +30,9 @@ from mcusim.cpu.peripherals.program_flash import ProgramFlash
 from mcusim.cpu.peripherals.register_block import NEVER, RegisterBlock
 from mcusim.cpu.peripherals.registry import blocks_of, divider, flash_of, held_in_reset
 from mcusim.cpu.peripherals.sdram_watch import SdramWatch
-from mcusim.cpu.set_up.clock_tree import core_clock_now
-from mcusim.cpu.set_up.register_writes import BLOCKS as SET_UP_BLOCKS
-from mcusim.cpu.set_up.register_writes import Registers, RegisterWrite, RegisterWrites
+from mcusim.cpu.register_config.rcc_decode import core_clock_now
+from mcusim.cpu.register_config.register_writes import BLOCKS as SET_UP_BLOCKS
+from mcusim.cpu.register_config.register_writes import Registers, RegisterWrite, RegisterWrites
 from mcusim.cpu.system.event_queue import EventQueue, QueuedEvent
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.register_names import blocks_in, family_of
@@ -289,7 +289,7 @@ class Peripherals:
         return value
 
     def _waits(self) -> None:
-        """The core stops before the next block, to see whether the loop repeats (:mod:`mcusim.cpu.waits`)."""
+        """The core stops before the next block, to see whether the loop repeats (:mod:`mcusim.cpu.fast_forward`)."""
         c = self._state
         if c[C.STOP] == C.RUNNING and self._memory[L.NOW] >= c[C.WAIT_FROM]:
             c[C.STOP] = C.WAITING

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from mcusim.cpu.peripherals.program_flash import ProgramFlash
 
-__all__ = ["NEVER", "BlockHost", "Follow", "Register", "RegisterBlock"]
+__all__ = ["NEVER", "BlockHost", "DelayedStatus", "Register", "RegisterBlock"]
 
 NEVER = 1 << 52  # a cycle that does not come
 WORD = 0xFFFF_FFFF
@@ -101,7 +101,7 @@ class BlockHost(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Follow:
+class DelayedStatus:
     """Bits ``mask`` of the register at ``source`` show ``shift`` bits higher up (or lower) ``after`` a time.
 
     That is in cycles of the machine's clock; where RCC is set to another one, as many of that as take as long.
@@ -138,7 +138,7 @@ class Register:
     zero_clears: int = 0
     momentary: int = 0
     read_clears: int = 0
-    follows: tuple[Follow, ...] = field(default=())
+    follows: tuple[DelayedStatus, ...] = field(default=())
 
 
 class RegisterBlock:
@@ -159,11 +159,11 @@ class RegisterBlock:
         self._registers = dict(registers)
         self._at = {register.name: offset for offset, register in registers.items()}
         self._words = {offset: register.reset for offset, register in registers.items()}
-        self._sources: dict[int, list[tuple[int, Follow]]] = {}
+        self._sources: dict[int, list[tuple[int, DelayedStatus]]] = {}
         for offset, register in registers.items():
             for follow in register.follows:
                 self._sources.setdefault(follow.source, []).append((offset, follow))
-        self._due: dict[tuple[int, Follow], tuple[int, int]] = {}  # cycle, and the status bits from then on
+        self._due: dict[tuple[int, DelayedStatus], tuple[int, int]] = {}  # cycle, and the status bits from then on
 
     # for the bus
 
@@ -325,7 +325,7 @@ class RegisterBlock:
                 self._due[key] = self.host.cycles + after, wanted
         self.settle()
 
-    def _happen(self, offset: int, follow: Follow, bits: int) -> None:
+    def _happen(self, offset: int, follow: DelayedStatus, bits: int) -> None:
         if follow.clears:
             self._words[offset] &= ~bits
         elif bits:

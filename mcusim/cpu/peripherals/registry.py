@@ -40,7 +40,7 @@ from mcusim.cpu.peripherals.kinds.syscfg import Syscfg
 from mcusim.cpu.peripherals.kinds.timer import Timer
 from mcusim.cpu.peripherals.kinds.watchdogs.iwdg import Iwdg
 from mcusim.cpu.peripherals.kinds.watchdogs.wwdg import Wwdg
-from mcusim.cpu.peripherals.register_block import BlockHost, Follow, Register, RegisterBlock
+from mcusim.cpu.peripherals.register_block import BlockHost, DelayedStatus, Register, RegisterBlock
 from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.description import Machine, Peripheral
 from mcusim.units import parse_duration, parse_size
@@ -204,17 +204,17 @@ def registers(layout: Mapping[str, Any], clock: int) -> dict[int, Register]:
     return result
 
 
-def _follow(table: Mapping[str, Any], registers: Mapping[str, Any], clock: int) -> Follow:
+def _follow(table: Mapping[str, Any], registers: Mapping[str, Any], clock: int) -> DelayedStatus:
     values = {key: value for key, value in table.items() if key not in (*_ABOUT, "from", "after")}
     after = ceil(parse_duration(table["after"]).cycles(clock))
-    return Follow(registers[table["from"]]["offset"], after=after, **values)
+    return DelayedStatus(registers[table["from"]]["offset"], after=after, **values)
 
 
 def _listed(block: Peripheral, host: BlockHost) -> RegisterBlock:
     """A block of a machine file: ``reads`` are fixed, ``mirrors`` follow at once."""
     registers = {offset: Register(f"+{offset:#04x}", reset=word, writable=0) for offset, word in block.reads.items()}
     for offset, mirror in block.mirrors.items():
-        follow = Follow(offset, mirror.mask, mirror.shift, 0)
+        follow = DelayedStatus(offset, mirror.mask, mirror.shift, 0)
         status = follow.moved(_WORD)
         registers[offset] = Register(f"+{offset:#04x}", writable=_WORD & ~status, follows=(follow,))
     return RegisterBlock(block.name, block.base, block.size, registers, host)

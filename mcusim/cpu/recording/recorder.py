@@ -23,8 +23,8 @@ from mcusim.cpu.system.exception_layout import CURRENT
 from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
+    from mcusim.cpu.core_state import GuestCore
     from mcusim.cpu.dma.log import Event, LoggedTransfer
-    from mcusim.cpu.guest_core import GuestCore
 
 __all__ = ["Recorder", "Stretch"]
 

@@ -13,8 +13,8 @@ from mcusim.cpu.recording.recorder import Recorder, Stretch
 from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
+    from mcusim.cpu.core_state import GuestCore
     from mcusim.cpu.dma.log import LoggedTransfer
-    from mcusim.cpu.guest_core import GuestCore
 
 __all__ = ["Recording"]
 

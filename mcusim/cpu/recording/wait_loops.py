@@ -15,7 +15,7 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.decode.instruction import LR, PC, SP, Instruction, Kind
 
 if TYPE_CHECKING:
-    from mcusim.cpu.guest_core import GuestCore
+    from mcusim.cpu.core_state import GuestCore
     from mcusim.cpu.hooks.block_tables import CodeBlock
 
 __all__ = ["WaitLoop", "loop_around", "spinning_in"]

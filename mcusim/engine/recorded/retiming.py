@@ -11,7 +11,7 @@ from typing import Any
 
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
-from mcusim.memory.system import Demand, MemorySystem
+from mcusim.memory.system import AccessStats, MemorySystem
 from mcusim.program.program import Asked, Work
 
 __all__ = ["Retiming"]
@@ -27,7 +27,7 @@ class Retiming:
         self.machine = machine
         self._known: dict[tuple[str | int, ...], tuple[int, int]] = {}
 
-    def demand(self, task: Work) -> dict[str, Demand]:
+    def demand(self, task: Work) -> dict[str, AccessStats]:
         """What ``task`` asks of each region here, its stalls in ticks."""
         demands = {}
         for asked in task.asked:
@@ -36,7 +36,7 @@ class Retiming:
             if asked.pattern:
                 stall = stall * waited // (asked.pattern * L.TICK)
             counts = asked.reads, asked.writes, asked.read_bytes, asked.write_bytes
-            demands[asked.region] = Demand(*counts, occupied, stall)
+            demands[asked.region] = AccessStats(*counts, occupied, stall)
         return demands
 
     def pattern(self, asked: Asked, cycles: int) -> tuple[int, int]:

@@ -35,7 +35,7 @@ from mcusim.evidence.calibrate.parameters import OVERHEAD, Parameter, candidates
 from mcusim.evidence.calibrate.result import Calibration, Fitted, FittedRow, UnfittedKey
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
-from mcusim.request.settings import MachineArg, as_list, require_type
+from mcusim.run_config.settings import MachineArg, as_list, require_type
 
 __all__ = ["Calibration", "calibrate"]
 

@@ -17,8 +17,8 @@ from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
 from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.plan.registry import takers
-from mcusim.request.settings import Settings, settings
 from mcusim.results.energy import Usage, delivered, usage
+from mcusim.run_config.settings import Settings, settings
 
 __all__ = ["Rig"]
 
@@ -119,9 +119,9 @@ class Rig:
         return self._runs[where]
 
     def _network(self, asked: Experiment, machine: Machine, overhead: str | None) -> _ExperimentCost:
-        from mcusim.api.simulate import simulate_row
+        from mcusim.api.simulate import simulate_loaded
 
-        result = simulate_row(self._graph(asked.model), machine, _settings(asked, overhead))
+        result = simulate_loaded(self._graph(asked.model), machine, _settings(asked, overhead))
         run = result.run
         if run is None:
             raise UsageError(str(result.negative))

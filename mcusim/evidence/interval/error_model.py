@@ -37,7 +37,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mcusim.results.measurement.interval import Situation
+from mcusim.results.measurement.interval import RunFeatures
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,12 +70,12 @@ _SCALES = [0.01 * 1.25**step for step in range(18)]  # 1 % to 44 %
 _LIGHT = 1e-3  # of a point's weight in the grid, which is left out
 
 
-def likeness(a: Situation, b: Situation, effects: Iterable[str] = WEIGHTS) -> float:
+def likeness(a: RunFeatures, b: RunFeatures, effects: Iterable[str] = WEIGHTS) -> float:
     """Sum over ``effects`` of weight times likeness, 0 to 1, of two situations."""
     return sum(WEIGHTS[name] * _alike(a, b, name) for name in effects)
 
 
-def _alike(a: Situation, b: Situation, effect: str) -> float:
+def _alike(a: RunFeatures, b: RunFeatures, effect: str) -> float:
     if effect in _BY_VALUE:
         return float(getattr(a, effect) == getattr(b, effect))
     if effect == "clock":
@@ -85,18 +85,18 @@ def _alike(a: Situation, b: Situation, effect: str) -> float:
     return float(effect == "all" or a is b or (a.source is not None and a.source == b.source))
 
 
-def _common(a: Situation, b: Situation, without: Container[str] = ()) -> float:
+def _common(a: RunFeatures, b: RunFeatures, without: Container[str] = ()) -> float:
     """Sum of the smaller of the two shares of each type of operator, but for those of ``without``."""
     shares = dict(b.mix)
     return sum(min(share, shares.get(name, 0.0)) for name, share in a.mix if name not in without)
 
 
-def _own(a: Situation, b: Situation) -> float:
+def _own(a: RunFeatures, b: RunFeatures) -> float:
     """The part of s^2 that two rows share."""
     return 1.0 if a is b else OF_MODEL * (a.model == b.model and a.machine == b.machine)
 
 
-def _flags(a: Situation, b: Situation) -> float:
+def _flags(a: RunFeatures, b: RunFeatures) -> float:
     """Covariance by unknown flags, which rows share that one source has of the same kernels."""
     if a.flags_known or b.flags_known or not (a is b or (a.source, a.code) == (b.source, b.code)):
         return 0.0
@@ -120,7 +120,7 @@ class ErrorModel:
     ``current`` is the scale of what a source's errors on one machine share, known beforehand.
     """
 
-    def __init__(self, situations: Sequence[Situation], errors: Sequence[float], current: float = 0.0) -> None:
+    def __init__(self, situations: Sequence[RunFeatures], errors: Sequence[float], current: float = 0.0) -> None:
         self._current = current
         self.situations = tuple(situations)
         self.errors = tuple(errors)
@@ -148,32 +148,32 @@ class ErrorModel:
         weights = weights[kept] / weights[kept].sum()
         return _Grid(t[kept] ** 2, s[kept] ** 2, weights, inverse[kept], solved[kept])
 
-    def _assumption(self, a: Situation, b: Situation) -> float:
+    def _assumption(self, a: RunFeatures, b: RunFeatures) -> float:
         """Covariance by what the rows do not speak of."""
         new = PRIOR**2 * (likeness(a, b, self._assumed) + WEIGHTS["mix"] * _common(a, b, self._met))
         return new + _flags(a, b) + self._current**2 * (a.machine == b.machine) * _alike(a, b, "source")
 
-    def _covariance(self, first: Sequence[Situation], second: Sequence[Situation], t2: Array, s2: Array) -> Array:
+    def _covariance(self, first: Sequence[RunFeatures], second: Sequence[RunFeatures], t2: Array, s2: Array) -> Array:
         import numpy as np
 
-        def matrix(of: Callable[[Situation, Situation], float]) -> Array:
+        def matrix(of: Callable[[RunFeatures, RunFeatures], float]) -> Array:
             return np.array([[of(a, b) for b in second] for a in first]).reshape(len(first), len(second))
 
         shared, own = matrix(lambda a, b: likeness(a, b, self._learned)), matrix(_own)
         return t2[:, None, None] * shared + s2[:, None, None] * own + matrix(self._assumption)
 
-    def range(self, of: Situation, level: float) -> tuple[float, float]:
+    def range(self, of: RunFeatures, level: float) -> tuple[float, float]:
         """Low and high of the error of a measurement of ``of``, which it is within with probability ``level``."""
         mean, covariance = self._predicted((of,))
         return self._quantiles(mean[:, 0], covariance[:, 0, 0], level)
 
-    def difference(self, first: Situation, second: Situation, level: float) -> tuple[float, float]:
+    def difference(self, first: RunFeatures, second: RunFeatures, level: float) -> tuple[float, float]:
         """The same of the first's error less the second's."""
         mean, covariance = self._predicted((first, second))
         variance = covariance[:, 0, 0] + covariance[:, 1, 1] - 2 * covariance[:, 0, 1]
         return self._quantiles(mean[:, 0] - mean[:, 1], variance, level)
 
-    def _predicted(self, of: Sequence[Situation]) -> tuple[Array, Array]:
+    def _predicted(self, of: Sequence[RunFeatures]) -> tuple[Array, Array]:
         """At each point of the grid the mean of the errors, and their covariance, given the rows."""
         grid, of = self._grid, [self._as_seen(situation) for situation in of]
         prior = self._covariance(of, of, grid.t2, grid.s2)
@@ -181,7 +181,7 @@ class ErrorModel:
         mean = (shared @ grid.solved[:, :, None])[:, :, 0]
         return mean, prior - shared @ grid.inverse @ shared.transpose(0, 2, 1)
 
-    def _as_seen(self, situation: Situation) -> Situation:
+    def _as_seen(self, situation: RunFeatures) -> RunFeatures:
         """Of unknown flags unless a row of known flags has its kernels."""
         seen = any(row.code == situation.code and row.flags_known for row in self.situations)
         return situation if seen else replace(situation, flags_known=False)

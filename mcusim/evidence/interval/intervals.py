@@ -8,7 +8,7 @@ from math import exp, log2
 
 from mcusim.evidence.interval.published_errors import stored_errors, stored_model
 from mcusim.results.energy import Energy
-from mcusim.results.measurement.interval import AS_PUBLISHED, LEVEL, Interval, RatioInterval, Ratios, Situation
+from mcusim.results.measurement.interval import AS_PUBLISHED, LEVEL, Interval, RatioInterval, Ratios, RunFeatures
 
 __all__ = ["interval", "kept", "not_measured", "ratio_interval", "ratios"]
 
@@ -19,7 +19,7 @@ _NEAR = 0.7  # a mix of operators that a published run has in common to this ext
 _LARGE = 0.1  # share of the cycles in operators that no published run has, from which they are named
 
 
-def interval(of: Situation, energy: Energy) -> Interval:
+def interval(of: RunFeatures, energy: Energy) -> Interval:
     """Where measurements of that run's latency and energy are expected.
 
     Not modelled: what :mod:`mcusim.evidence.interval.error_model` does not model.
@@ -32,7 +32,7 @@ def interval(of: Situation, energy: Energy) -> Interval:
     return Interval(LEVEL, latency, joules, len(rows), like, not_measured(of), of)
 
 
-def ratios(first: tuple[Situation, Energy], second: tuple[Situation, Energy]) -> Ratios | None:
+def ratios(first: tuple[RunFeatures, Energy], second: tuple[RunFeatures, Energy]) -> Ratios | None:
     """Of the first run's latency and energy over the second's; None when that takes no time or energy."""
     intervals = []
     for quantity, figure in _FIGURE.items():
@@ -43,7 +43,7 @@ def ratios(first: tuple[Situation, Energy], second: tuple[Situation, Energy]) ->
     return Ratios(*intervals)
 
 
-def ratio_interval(first: Situation, second: Situation, simulated: float, quantity: str) -> RatioInterval:
+def ratio_interval(first: RunFeatures, second: RunFeatures, simulated: float, quantity: str) -> RatioInterval:
     """That of the first run's figure over the second's, which is ``simulated``; ``quantity`` is a key of
     :data:`mcusim.evidence.interval.published_errors.QUANTITIES`. Both are taken to be measured by the same people."""
     if first == second and simulated == 1.0:
@@ -54,7 +54,7 @@ def ratio_interval(first: Situation, second: Situation, simulated: float, quanti
 
 
 @lru_cache(maxsize=512)
-def _range(quantity: str, of: Situation) -> tuple[float, float]:
+def _range(quantity: str, of: RunFeatures) -> tuple[float, float]:
     return stored_model(quantity).range(of, LEVEL)
 
 
@@ -67,7 +67,7 @@ def kept(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def not_measured(of: Situation) -> tuple[str, ...]:
+def not_measured(of: RunFeatures) -> tuple[str, ...]:
     """What of a run no published row has, in words."""
     rows = [stored_error.situation for stored_error in stored_errors() if stored_error.row.quantity == "latency"]
     texts = []
@@ -82,7 +82,7 @@ def not_measured(of: Situation) -> tuple[str, ...]:
     return (*texts, *_unmet_operators(of, rows))
 
 
-def _unmet_operators(of: Situation, rows: list[Situation]) -> list[str]:
+def _unmet_operators(of: RunFeatures, rows: list[RunFeatures]) -> list[str]:
     """Operators that make the mix unlike that of any row."""
     shares = [dict(situation.mix) for situation in rows]
     if any(sum(min(share, values.get(name, 0.0)) for name, share in of.mix) >= _NEAR for values in shares):

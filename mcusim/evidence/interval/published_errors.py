@@ -16,7 +16,7 @@ from mcusim.evidence.interval.situation import SHARE, code_of
 from mcusim.evidence.published.stored import stored_outcomes, stored_rows
 from mcusim.evidence.published.validation_result import ValidationRow
 from mcusim.machine import load_shipped
-from mcusim.results.measurement.interval import Situation
+from mcusim.results.measurement.interval import RunFeatures
 
 __all__ = ["QUANTITIES", "PublishedError", "error_model", "published_errors", "stored_errors"]
 
@@ -31,11 +31,11 @@ class PublishedError:
     """``error`` is ln(measured / simulated) of ``row``, whose run was in ``situation``."""
 
     row: ValidationRow
-    situation: Situation
+    situation: RunFeatures
     error: float
 
     @property
-    def unmeasured(self) -> Situation:
+    def unmeasured(self) -> RunFeatures:
         """The same run as a user's: of no publication."""
         return replace(self.situation, source=None)
 
@@ -50,9 +50,9 @@ def published_errors(rows: Iterable[ValidationRow], figures: Figures) -> tuple[P
     return tuple(items)
 
 
-def _situation(row: ValidationRow, figures: Mapping[str, float]) -> Situation:
+def _situation(row: ValidationRow, figures: Mapping[str, float]) -> RunFeatures:
     shares = ((name.removeprefix(SHARE), share) for name, share in figures.items() if name.startswith(SHARE))
-    return Situation(
+    return RunFeatures(
         machine=row.machine,
         core=load_shipped(row.machine).core.isa,
         code=code_of(row.kernels),

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from mcusim.kernels import load_profile, profile_names
 from mcusim.machine import load_machine, load_shipped, machine_names
-from mcusim.machine.clock_tree import file_clock
+from mcusim.machine.clock_rules import file_clock
 from mcusim.machine.description import Machine
-from mcusim.results.measurement.interval import AS_PUBLISHED, RUNTIME, Situation
+from mcusim.results.measurement.interval import AS_PUBLISHED, RUNTIME, RunFeatures
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -28,12 +28,12 @@ _INT8 = "int8"
 
 def situation(
     run: Run, program: Program | None, machine: Machine, kernels: str, deviation: str | None = None
-) -> Situation:
+) -> RunFeatures:
     """That of ``run`` of ``program`` with ``kernels``, the name of the profile or set, or the path of one.
 
     ``deviation`` is what is set otherwise than in published runs, in words; None for nothing.
     """
-    result = Situation(
+    result = RunFeatures(
         machine=machine.name,
         core=machine.core.isa,
         code=code_of(kernels),
@@ -45,7 +45,7 @@ def situation(
     return on_machine(result, machine, deviation)
 
 
-def on_machine(situation: Situation, machine: Machine, deviation: str | None = None) -> Situation:
+def on_machine(situation: RunFeatures, machine: Machine, deviation: str | None = None) -> RunFeatures:
     """The same for another machine of its name, which may differ in what the run did not depend on."""
     clock, changed = _compared(machine)
     return replace(

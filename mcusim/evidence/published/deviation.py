@@ -8,9 +8,9 @@ from __future__ import annotations
 from mcusim.machine.description import Machine
 from mcusim.plan.policies.tinyops import OVERLAYS
 from mcusim.plan.pools import largest_region
-from mcusim.program.opaque import left_out
 from mcusim.program.program import Header
-from mcusim.request.run_options import CODE, OPERATOR_OVERHEAD, RunOptions
+from mcusim.program.unknown_operators import left_out
+from mcusim.run_config.run_options import CODE, OPERATOR_OVERHEAD, RunOptions
 
 __all__ = ["differs_from_published"]
 

@@ -14,7 +14,7 @@ from importlib.resources import files
 from mcusim.errors import UsageError
 from mcusim.evidence.published.runs import Published, PublishedRun, published
 from mcusim.evidence.published.validation_result import ValidationRow
-from mcusim.request.settings import NameArg, require_type
+from mcusim.run_config.settings import NameArg, require_type
 
 __all__ = ["FIGURES", "STORED", "StoredOutcome", "selected", "stored_outcomes", "stored_rows", "with_outcomes"]
 

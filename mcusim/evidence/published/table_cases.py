@@ -8,12 +8,12 @@ from pathlib import Path
 
 from mcusim.api.compare import BOARDS, Case
 from mcusim.errors import UsageError
-from mcusim.evidence.published.same_experiment import SRAM_BUDGETS
+from mcusim.evidence.published.matching import SRAM_BUDGETS
 from mcusim.machine.description import Machine
 from mcusim.plan import SRAM_BUDGET
 from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.plan.registry import takers
-from mcusim.request.settings import MachineArg, NameArg, Settings, as_list
+from mcusim.run_config.settings import MachineArg, NameArg, Settings, as_list
 
 __all__ = ["tinyops_cases"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcusim.api.firmware.emulate import emulate
 from mcusim.api.plan_memory import memory, priced
-from mcusim.api.simulate import replay, simulate_row
+from mcusim.api.simulate import replay, simulate_loaded
 from mcusim.errors import McusimError
 from mcusim.evidence.interval.situation import SHARE, mix_of
 from mcusim.evidence.published.runs import PublishedRun
@@ -21,8 +21,8 @@ from mcusim.model.reordered import reordered
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.plan.registry import takers
-from mcusim.request.settings import settings
 from mcusim.results import Result
+from mcusim.run_config.settings import settings
 
 __all__ = ["perform"]
 
@@ -86,7 +86,7 @@ def _simulated(run: PublishedRun, graph: Graph) -> Result:
         options[BUFFER_SIZES.name] = "largest"  # as the publications' planner has them
     kernels = run.kernels if run.own_kernels is None else str(run.own_kernels)
     chosen = settings(run.policy, kernels, options, fidelity=run.fidelity)
-    return simulate_row(graph, load_machine(run.machine), chosen)
+    return simulate_loaded(graph, load_machine(run.machine), chosen)
 
 
 def _figures(run: PublishedRun, model: str, graph: Graph, result: Result) -> dict[str, float]:

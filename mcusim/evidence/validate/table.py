@@ -10,7 +10,7 @@ from typing import Any
 from mcusim.evidence.published.validation_result import QUANTITIES, Coverage, Statistics, Validation, ValidationRow
 from mcusim.evidence.validate.trials import trials_json, trials_summary
 from mcusim.report.html.page import shortened
-from mcusim.text import columns, hanging, percent, rounded
+from mcusim.text import columns, hanging_indent, percent, rounded
 
 __all__ = ["coverage_lines", "in_base_unit", "ran", "validation_json", "validation_table"]
 
@@ -82,7 +82,7 @@ def validation_table(validation: Validation) -> str:
         if rows:
             lines += _block(block, rows, validation.figures, notes)
     for text, number in notes.items():
-        lines += hanging(f"[{number}] {text}", "", "    ")
+        lines += hanging_indent(f"[{number}] {text}", "", "    ")
     lines += ["", *_summary(validation.summary), *coverage_lines(validation.coverage)]
     lines += [*trials_summary(validation.trials), *_missing(validation)]
     return "\n".join([*lines, *_footer(validation)]).strip("\n")
@@ -122,7 +122,10 @@ def _block(
         where = f", {board}" if board else ""
         placements = {placement for _, placement, _ in part}
         shared = f", {placements.pop()}" if len(placements) == 1 else ""
-        lines += [*hanging(f"{source}{where}: {kernels}{shared} [{note}]", "", "  "), *(left.pop(0) for _ in part)]
+        lines += [
+            *hanging_indent(f"{source}{where}: {kernels}{shared} [{note}]", "", "  "),
+            *(left.pop(0) for _ in part),
+        ]
     return [*lines, ""]
 
 
@@ -205,7 +208,7 @@ def coverage_lines(coverages: Sequence[Coverage]) -> list[str]:
         rows.append([coverage.quantity, _LEFT_OUT[coverage.left_out], *numbers])
     title = f"Validate rows inside their {coverages[0].level:.0%} interval, each predicted from others"
     note = "half width: median, of the simulated figure; enough: the share of the width that would do"
-    return [title, *columns(rows, left=2), *hanging(note, "  ", "  "), ""]
+    return [title, *columns(rows, left=2), *hanging_indent(note, "  ", "  "), ""]
 
 
 def _missing(validation: Validation) -> list[str]:
@@ -213,7 +216,10 @@ def _missing(validation: Validation) -> list[str]:
     for reason, rows in validation.missing.items():
         models = dict.fromkeys(row.built for row in rows)
         many = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-        lines += [*hanging(f"{many}: {reason}", "  ", "    "), *hanging("; ".join(models), "    ", "    ")]
+        lines += [
+            *hanging_indent(f"{many}: {reason}", "  ", "    "),
+            *hanging_indent("; ".join(models), "    ", "    "),
+        ]
     return ["Not run", *lines, ""] if lines else []
 
 
@@ -227,4 +233,4 @@ def _footer(validation: Validation) -> list[str]:
         " measurement; median: of absolute errors; worst: the largest, with its sign; bias: mean of signed errors;"
         " rank: Spearman's correlation within a board, of four rows or more. KB = 1000."
     )
-    return hanging(text, "", "")
+    return hanging_indent(text, "", "")

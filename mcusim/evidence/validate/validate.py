@@ -21,7 +21,7 @@ from mcusim.evidence.validate.models import FoundModel, find, models_folder
 from mcusim.evidence.validate.run import perform
 from mcusim.evidence.validate.trials import trials_of
 from mcusim.processes import deaf, pool, processes
-from mcusim.request.settings import require_type
+from mcusim.run_config.settings import require_type
 
 __all__ = ["stored_validation", "validate"]
 

@@ -6,7 +6,7 @@ fetch and a data access on the same bus take from each other beyond the memory's
 
 from __future__ import annotations
 
-from mcusim.memory import devices, flash_accelerator, programming
+from mcusim.memory import devices, flash_accelerator, flash_busy
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import tags
 from mcusim.memory.dma.arbitration import advance, arrive
@@ -89,7 +89,7 @@ def with_transfers(s: State, q: int, address: int, stop: int, work: int, through
     a flash that is programmed."""
     r = s[q + L.BLOCK]
     arrive(s, r)
-    programmed = programming.until(s, r, address)
+    programmed = flash_busy.until(s, r, address)
     if through:
         s[r + L.BUSY] = max(s[r + L.BUSY], programmed)
     now, busy, held = s[L.NOW], s[r + L.BUSY], s[r + L.HELD]

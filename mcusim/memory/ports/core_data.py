@@ -16,7 +16,7 @@ of different memories at once, speculative loads, bus errors.
 
 from __future__ import annotations
 
-from mcusim.memory import devices, programming, read_fifo
+from mcusim.memory import devices, flash_busy, read_fifo
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data, tags
 from mcusim.memory.dma.arbitration import arrive
@@ -190,7 +190,7 @@ def between_beats(s: State, q: int, address: int, size: int, write: int) -> int:
     if kind == L.SDRAM or (kind == L.FLASH and at_hand(s, r, address)):
         return reach(s, q, address, size, write)
     now = s[L.NOW]
-    start = max(now, s[r + L.HELD], programming.until(s, r, address))
+    start = max(now, s[r + L.HELD], flash_busy.until(s, r, address))
     if kind == L.SRAM:
         stall = reach(s, q, address, size, write)
         s[r + L.TAKEN] = max(s[r + L.TAKEN], start + s[r + L.BEAT])
@@ -208,7 +208,7 @@ def with_transfers(s: State, q: int, address: int, size: int, write: int) -> int
     r = s[q + L.BLOCK]
     arrive(s, r)
     if s[q + L.ATTRIBUTE] and s[L.DCACHE]:
-        s[r + L.BUSY] = max(s[r + L.BUSY], programming.until(s, r, address))
+        s[r + L.BUSY] = max(s[r + L.BUSY], flash_busy.until(s, r, address))
     since, until, busy = max(s[L.NOW], s[r + L.HELD_SINCE]), s[r + L.HELD], s[r + L.BUSY]
     if s[q + L.FLAGS] & (L.FREE | L.UNLESS_SHARED):
         stall = on_the_bus(s, r, size, write)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data, tags
 from mcusim.memory.ports import linefill
+from mcusim.memory.race_detector import lines
 from mcusim.memory.range_lookup import find
-from mcusim.memory.watch import lines
 from mcusim.native.compile import State, native
 
 

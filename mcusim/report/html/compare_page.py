@@ -22,7 +22,7 @@ from mcusim.report.text.interval import ends, percentage, range_text, ratio_text
 from mcusim.results.difference import in_words, rounded_parts
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.result import Result, sram_bytes
-from mcusim.text import kib, percent, quantity, suited
+from mcusim.text import kib, percent, pick_unit, quantity
 
 __all__ = ["PAGE", "compare_page"]
 
@@ -85,7 +85,7 @@ def _numbers(named: Mapping[str, Result]) -> str:
     columns: list[list[str]] = [[plain(label) for label in named]]
     for name, title in (("latency_ms", "ms"), ("energy_mj", "mJ"), ("supply_current_ma", "mA")):
         measured = [result.measured.figures.get(name) if result.measured else None for result in named.values()]
-        scale = suited(title, [*(result.value(name) for result in named.values()), *measured])
+        scale = pick_unit(title, [*(result.value(name) for result in named.values()), *measured])
         head.append(scale.unit)
         columns.append([scale.shown(result.value(name)) for result in named.values()])
         if name != "supply_current_ma" and any(result.interval for result in named.values()):
@@ -139,7 +139,7 @@ def _exact(pair: Pair) -> str:
     """All parts of one difference, folded; the rounded numbers sum to the rounded whole."""
     if not pair.parts:
         return ""
-    scale = suited("ms", [min(1.0, max(abs(part.ms) for part in pair.parts))])  # ms, or less
+    scale = pick_unit("ms", [min(1.0, max(abs(part.ms) for part in pair.parts))])  # ms, or less
     factor = 1000 * Fraction(scale.factor).limit_denominator(10**6)
     numbers = rounded_parts([factor * part.seconds for part in pair.parts], 3)
     rows = [

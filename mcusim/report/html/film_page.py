@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcusim.errors import UsageError
 from mcusim.report.html.page import page, plain, shortened
-from mcusim.request.film_window import window_text
 from mcusim.results.film import MOST_BYTES, Film
+from mcusim.run_config.film_window import window_text
 
 __all__ = ["FILM_SCRIPTS", "FILM_STYLES", "film_page", "film_section"]
 

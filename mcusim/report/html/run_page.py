@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcusim.program.opaque import left_out_text
+from mcusim.program.unknown_operators import left_out_text
 from mcusim.report.html.advice_section import advice_section
 from mcusim.report.html.film_page import FILM_SCRIPTS, FILM_STYLES, film_section
 from mcusim.report.html.flash_table import flash_section
@@ -21,7 +21,7 @@ from mcusim.report.text.interval import ends_text, interval_sentences, percentag
 from mcusim.results.difference import WORDS
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.result import Result
-from mcusim.text import percent, quantity, size, suited
+from mcusim.text import percent, pick_unit, quantity, size
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -106,7 +106,7 @@ def _facts(result: Result) -> str:
         ("energy_mj", "energy", "mJ"),
         ("supply_current_ma", "supply current", "mA"),
     ):
-        scale = suited(unit, [result.value(name)])
+        scale = pick_unit(unit, [result.value(name)])
         rows.append([title, scale.text(result.value(name))])
         if result.interval is not None and name != "supply_current_ma":
             within = f"{ends_text(getattr(result.interval, name), scale)} {scale.unit}"
@@ -152,7 +152,7 @@ def _waits(run: Run) -> str:
 
 def _time(run: Run, cycles: int) -> str:
     """In the unit that suits the whole run."""
-    return suited("ms", [1e3 * run.cycles / run.clock]).text(1e3 * cycles / run.clock)
+    return pick_unit("ms", [1e3 * run.cycles / run.clock]).text(1e3 * cycles / run.clock)
 
 
 def _slowest(run: Run) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mcusim.program.opaque import left_out_text
+from mcusim.program.unknown_operators import left_out_text
 from mcusim.report.html.page import PlotFigure, page, plain, shortened, table
 from mcusim.report.html.sweep_figures.effects import MOST_MAPS, heat_maps, tornado
 from mcusim.report.html.sweep_figures.parallel import parallel

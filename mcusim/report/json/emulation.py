@@ -9,7 +9,7 @@ from mcusim.cpu.peripherals.findings import PeripheralFinding
 from mcusim.cpu.stops.stop_reason import Fault
 from mcusim.cpu.stops.taken_faults import TakenFault
 from mcusim.cpu.system.interrupts import ExceptionCount
-from mcusim.machine.clock_tree import clock_json
+from mcusim.machine.clock_rules import clock_json
 from mcusim.memory.state_layout import TICK
 from mcusim.report.json.set_up import set_up_json
 from mcusim.report.text.emulation import hint, rates

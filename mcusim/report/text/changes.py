@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcusim.machine.clock_tree import forced
+from mcusim.machine.clock_rules import forced
 from mcusim.machine.description import Machine, Qspi, Sdram
-from mcusim.text import hanging
+from mcusim.text import hanging_indent
 from mcusim.units import hertz
 
 __all__ = ["change_lines", "change_texts"]
@@ -45,4 +45,4 @@ def _moves(machine: Machine) -> Iterator[str]:
 
 def change_lines(machine: Machine, indent: str = "  ") -> list[str]:
     """:func:`change_texts` as lines of at most 80 columns."""
-    return [line for text in change_texts(machine) for line in hanging(text, indent, f"{indent}  ")]
+    return [line for text in change_texts(machine) for line in hanging_indent(text, indent, f"{indent}  ")]

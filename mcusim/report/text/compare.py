@@ -14,7 +14,7 @@ from mcusim.report.text.interval import interval_summary
 from mcusim.results.cautions import cautions
 from mcusim.results.measurement.measured import error_percent, reference
 from mcusim.results.result import Result, sram_bytes
-from mcusim.text import UnitScale, hanging, kib, percent, rounded, size, suited, wrapped
+from mcusim.text import UnitScale, hanging_indent, kib, percent, pick_unit, rounded, size, wrapped
 
 __all__ = ["Ratio", "compare_table", "ratio"]
 
@@ -89,7 +89,7 @@ class _Units:
     @classmethod
     def of(cls, results: Sequence[Result]) -> _Units:
         kib = UnitScale("KB", 1e-3) if any(result.arena_published for result in results) else UnitScale("KiB", 1 / 1024)
-        chosen = {name: suited(unit, _figures(results, name)) for name, unit in _SUITED.items()}
+        chosen = {name: pick_unit(unit, _figures(results, name)) for name, unit in _SUITED.items()}
         return cls(chosen["latency_ms"], chosen["supply_current_ma"], chosen["energy_mj"], kib)
 
     @property
@@ -206,5 +206,5 @@ def _basis(results: Sequence[Result]) -> list[str]:
     known = next((result.interval for result in results if result.interval is not None), None)
     if known is None:
         return []
-    lines = hanging(f"intervals: from {known.rows} published latencies that no figure was fitted to")
-    return lines + (hanging(f"wider, for no such row has: {'; '.join(entries)}") if entries else [])
+    lines = hanging_indent(f"intervals: from {known.rows} published latencies that no figure was fitted to")
+    return lines + (hanging_indent(f"wider, for no such row has: {'; '.join(entries)}") if entries else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcusim.report.text.interval import ratio_text
 from mcusim.results.difference import energy_words, sentence
 from mcusim.results.saved.run_difference import FigurePair, OperatorPair, RunDifference
-from mcusim.text import columns, hanging, percent, rounded, size, wrapped
+from mcusim.text import columns, hanging_indent, percent, rounded, size, wrapped
 
 __all__ = ["change", "diff_table", "label", "largest", "said", "value"]
 
@@ -15,12 +15,12 @@ _TYPE = 24  # columns of an operator's type
 
 def diff_table(difference: RunDifference, slowest: int = 10) -> str:
     """The text that ``mcusim diff`` prints; ``slowest``: how many operators are listed, the largest change first."""
-    lines = [*hanging(f"first:  {difference.first.name}", others="        ")]
-    lines += hanging(f"second: {difference.second.name}", others="        ")
+    lines = [*hanging_indent(f"first:  {difference.first.name}", others="        ")]
+    lines += hanging_indent(f"second: {difference.second.name}", others="        ")
     lines += ["", *_settings(difference), ""]
     if difference.negative is not None:
         return "\n".join([*lines, *wrapped(difference.negative)])
-    lines += [*_figures(difference), "", *(line for text in said(difference) for line in hanging(text))]
+    lines += [*_figures(difference), "", *(line for text in said(difference) for line in hanging_indent(text))]
     lines += ["", *_operators(difference, slowest)]
     if difference.exceeded:
         lines += ["", "Limits exceeded", *(line for text in difference.exceeded for line in wrapped(text))]

@@ -17,7 +17,7 @@ from mcusim.report.text.firmware.events import event_lines
 from mcusim.report.text.firmware.set_up import set_up_lines
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import FunctionCost, causes, functions, lines, whole
-from mcusim.text import columns, hanging, quantity, size, wrapped
+from mcusim.text import columns, hanging_indent, quantity, size, wrapped
 
 if TYPE_CHECKING:
     from mcusim.results.emulation import Dump
@@ -188,7 +188,7 @@ def _faults(result: EmulationResult) -> list[str]:
             f"  {fault.exception}{times}: {fault.fault.kind} at PC {fault.fault.pc:#010x},"
             f" {where(result, fault.fault.pc)}"
         )
-        text += hanging(fault.fault.text, "    ", "    ")
+        text += hanging_indent(fault.fault.text, "    ", "    ")
     hidden = len(result.faults) - MOST_FAULTS
     return [*text, f"  and {hidden:,} more"] if hidden > 0 else text
 

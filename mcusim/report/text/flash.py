@@ -9,7 +9,7 @@ from mcusim.machine.description import Machine
 from mcusim.report.text.inspect import model_json, model_table
 from mcusim.results.flash import FlashUse
 from mcusim.results.inspection import ModelInspection
-from mcusim.text import columns, hanging, size, wrapped
+from mcusim.text import columns, hanging_indent, size, wrapped
 
 __all__ = ["boards_json", "boards_lines", "flash_lines", "flash_notes", "inspection_json", "inspection_table"]
 
@@ -40,7 +40,7 @@ def flash_notes(rows: Sequence[tuple[str, FlashUse]]) -> list[str]:
         where = ", ".join(f"{size(n)} of {size(flash.sizes[r])} in {r}" for r, n in flash.used.items())
         parts = ", ".join(f"{part.name} {size(part.bytes)}" for part in flash.parts)
         entries[f"flash, {title}: {where}: {parts}"] = None
-    return [line for text in entries for line in hanging(text)]
+    return [line for text in entries for line in hanging_indent(text)]
 
 
 def boards_json(kernels: str, boards: Sequence[tuple[Machine, FlashUse]]) -> dict[str, Any]:

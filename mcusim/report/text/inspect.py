@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from mcusim.machine.clock_tree import clock_json, regulator_scale
+from mcusim.machine.clock_rules import clock_json, regulator_scale
 from mcusim.machine.description import Cache, Machine
 from mcusim.model.graph import Graph
 from mcusim.model.inspection import inspect

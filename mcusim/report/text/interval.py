@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mcusim.results.measurement.interval import Interval, Range, RatioInterval
-from mcusim.text import UnitScale, columns, hanging, suited
+from mcusim.text import UnitScale, columns, hanging_indent, pick_unit
 
 __all__ = [
     "ends",
@@ -33,7 +33,7 @@ def interval_figures(interval: Interval) -> str:
 
 def range_text(pair: Range, unit: str) -> str:
     """``"840 to 1,190 ms"``, in the unit that suits; ``pair`` is kept in ``unit``."""
-    scale = suited(unit, list(pair))
+    scale = pick_unit(unit, list(pair))
     return f"{ends_text(pair, scale)} {scale.unit}"
 
 
@@ -78,7 +78,7 @@ def interval_lines(interval: Interval | None, label: str = "") -> list[str]:
     if interval is None:
         return []
     head = f"{percentage(interval.level)} interval{label}"
-    return hanging(f"{head}: {interval_figures(interval)}. {interval_basis(interval)}")
+    return hanging_indent(f"{head}: {interval_figures(interval)}. {interval_basis(interval)}")
 
 
 def ratio_text(name: str, interval: RatioInterval) -> str:

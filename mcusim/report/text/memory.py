@@ -11,7 +11,7 @@ from mcusim.plan.static_array import StaticArray
 from mcusim.report.text.changes import change_lines
 from mcusim.report.text.verdict import counted_lines
 from mcusim.results.memory_plan import MemoryPlan, Planned
-from mcusim.text import columns, kib, suited, wrapped
+from mcusim.text import columns, kib, pick_unit, wrapped
 
 __all__ = ["memory_table"]
 
@@ -188,8 +188,8 @@ def _state(plan: MemoryPlan) -> list[str]:
 def _price(plan: MemoryPlan) -> list[str]:
     if not plan.defragmentation:
         return []
-    time = suited("ms", [1e3 * item.seconds for item in plan.defragmentation])
-    energy = suited("mJ", [item.energy_mj for item in plan.defragmentation])
+    time = pick_unit("ms", [1e3 * item.seconds for item in plan.defragmentation])
+    energy = pick_unit("mJ", [item.energy_mj for item in plan.defragmentation])
     rows = [["moving tensors together", "cycles", time.unit, energy.unit, "most of it"]]
     for defragmentation in plan.defragmentation:
         cause = max(defragmentation.by_cause, key=lambda name: defragmentation.by_cause[name], default="")

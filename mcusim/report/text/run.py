@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from mcusim.plan.options import RUNTIME
 from mcusim.plan.registry import policy_options
 from mcusim.plan.verdict import ARRAY, MemoryVerdict
-from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
+from mcusim.program.unknown_operators import left_out_text
 from mcusim.report.period import period_notes, period_rows
 from mcusim.report.text.advice import advice_lines, shown
 from mcusim.report.text.changes import change_lines
@@ -20,7 +20,7 @@ from mcusim.results.cautions import cautions
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.measurement.measured import Measured, output_text
 from mcusim.results.result import Result
-from mcusim.text import columns, hanging, percent, size, suited, wrapped
+from mcusim.text import columns, hanging_indent, percent, pick_unit, size, wrapped
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -41,7 +41,7 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     if result.run is not None and "buffering" in result.run.header.options:
         settings += f", {result.run.header.options['buffering']} buffering"
     settings += _planning(result)
-    verdict = hanging(verdict_text(result))
+    verdict = hanging_indent(verdict_text(result))
     lines = [*verdict, *[""] * bool(verdict), f"{result.model} on {result.machine.name}", *wrapped(settings)]
     lines += [*change_lines(result.machine), ""]
     if result.run is None:
@@ -127,7 +127,7 @@ def _summary(result: Result, run: Run) -> list[str]:
 def _invocations(result: Result, run: Run) -> list[str]:
     """The first, all others apart while they are few, and their mean: the figures above are those of the first."""
     cycles = [invocation.cycles for invocation in result.invocations]
-    scale = suited("ms", [1e3 * max(cycles) / run.clock])
+    scale = pick_unit("ms", [1e3 * max(cycles) / run.clock])
     rows = [[str(i), f"{n:,}", scale.text(1e3 * n / run.clock)] for i, n in enumerate(cycles[:LISTED], 1)]
     rows += [["..."]] * (len(cycles) > LISTED)
     mean = sum(cycles[1:]) / (len(cycles) - 1)
@@ -143,7 +143,7 @@ def _with_remark(rows: list[list[str]]) -> list[str]:
 
 def _figure(result: Result, label: str, name: str, unit: str) -> list[str]:
     """A row of the summary, with what was measured in the same unit."""
-    value, scale = result.value(name), suited(unit, [result.value(name)])
+    value, scale = result.value(name), pick_unit(unit, [result.value(name)])
     if result.measured is None or name not in result.measured.figures:
         return [label, scale.text(value), ""]
     measured = f"measured {scale.shown(result.measured.figures[name])}, error {percent(result.error_percent(name))}"

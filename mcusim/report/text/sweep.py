@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from math import nan
 from typing import Any
 
-from mcusim.program.opaque import left_out_text
+from mcusim.program.unknown_operators import left_out_text
 from mcusim.report.text.interval import ends, percentage
 from mcusim.results.measurement.interval import LEVEL
-from mcusim.text import columns, hanging, kib, quantity, suited, wrapped
+from mcusim.text import columns, hanging_indent, kib, pick_unit, quantity, wrapped
 
 __all__ = ["estimate_text", "sweep_table"]
 
@@ -48,8 +48,8 @@ def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
 def _best(ran: Rows, varied: Sequence[str]) -> list[str]:
     """Of each figure the best point; intervals where the table has them."""
     pairs = [(title, min(ran, key=lambda row: row[column])) for title, column in _BEST]
-    latency = suited("ms", [best["latency_ms"] for _, best in pairs])
-    energy = suited("mJ", [best["energy_mj"] for _, best in pairs])
+    latency = pick_unit("ms", [best["latency_ms"] for _, best in pairs])
+    energy = pick_unit("mJ", [best["energy_mj"] for _, best in pairs])
     known = all(best.get(name) is not None for _, best in pairs for name in ("latency_low_ms", "energy_low_mj"))
     level = [percentage(LEVEL)] * known
     table = [["", *(_tail(key) for key in varied), latency.unit, *level, energy.unit, *level, "SRAM KiB"]]
@@ -72,7 +72,7 @@ def _periods(ran: Rows, varied: Sequence[str]) -> list[str]:
             best = min(met, key=lambda row: row["period_energy_mj"])
             at = ", ".join(f"{_tail(key)} {_short(best[key])}" for key in varied if key != "period")
             text = f"every {period}: least energy {quantity(best['period_energy_mj'], 'mJ')}{at and f' at {at}'}"
-        lines += hanging(text, "    ", "      ")
+        lines += hanging_indent(text, "    ", "      ")
     return lines
 
 

@@ -8,7 +8,7 @@ from mcusim.plan.verdict import unused_memory
 from mcusim.report.text.advice import limit_name
 from mcusim.report.text.interval import ends_text
 from mcusim.results.result import Result
-from mcusim.text import quantity, size, suited, wrapped
+from mcusim.text import pick_unit, quantity, size, wrapped
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
@@ -44,7 +44,7 @@ def counted_lines(counted: MemoryVerdict, machine: Machine) -> list[str]:
 def timed(result: Result) -> str:
     """Latency with the interval that is expected: ``"31.2 ms (26.4 to 37.6)"``."""
     latency = result.value("latency_ms")
-    scale = suited("ms", [latency])
+    scale = pick_unit("ms", [latency])
     return scale.text(latency) + (f" ({ends_text(result.interval.latency_ms, scale)})" if result.interval else "")
 
 

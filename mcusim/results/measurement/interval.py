@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["AS_PUBLISHED", "LEVEL", "RUNTIME", "Interval", "RatioInterval", "Ratios", "Situation"]
+__all__ = ["AS_PUBLISHED", "LEVEL", "RUNTIME", "Interval", "RatioInterval", "Ratios", "RunFeatures"]
 
 LEVEL = 0.9  # of all intervals that are printed
 AS_PUBLISHED = ""  # the setting of a run that is set like the published ones
@@ -15,7 +15,7 @@ Range = tuple[float, float]  # low, high
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class RunFeatures:
     """What a run, or the run that represents a published row, may have in common with others.
 
     ``machine`` is the board's name and ``core`` its core. ``code`` is the kernel set, or the profile where it was
@@ -59,7 +59,7 @@ class Interval:
     rows: int
     like: int
     not_measured: tuple[str, ...]
-    situation: Situation = field(repr=False)
+    situation: RunFeatures = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data; ranges are lists of low and high."""

@@ -11,7 +11,7 @@ from typing import Any
 from mcusim.display import Displayed
 from mcusim.errors import InputError
 from mcusim.files import read_guarded, utf8_text
-from mcusim.results.measurement.interval import Situation
+from mcusim.results.measurement.interval import RunFeatures
 from mcusim.units import quoted
 
 __all__ = ["LARGEST_FILE", "SavedOperator", "SavedRun", "read_run", "saved_run"]
@@ -61,7 +61,7 @@ class SavedRun(Displayed):
     operators: tuple[SavedOperator, ...]
     energy_by_part: Mapping[str, float]
     negative: str | None
-    situation: Situation | None = None
+    situation: RunFeatures | None = None
 
     @property
     def cycles(self) -> int:
@@ -256,7 +256,7 @@ def _figures(whole: _Object) -> dict[str, float | None]:
     }
 
 
-def _situation(whole: _Object) -> Situation | None:
+def _situation(whole: _Object) -> RunFeatures | None:
     interval = whole.inside("interval")
     json_object = None if interval is None else interval.inside("situation")
     if json_object is None:
@@ -266,7 +266,7 @@ def _situation(whole: _Object) -> Situation | None:
     clock = json_object.number("clock")
     if not clock or len(shares) > _OPERATORS or any(share > 1 for _, share in shares):
         raise json_object.wrong("clock" if not clock else "mix", "more than 0" if not clock else "shares from 0 to 1")
-    return Situation(
+    return RunFeatures(
         machine=json_object.text("machine"),
         core=json_object.text("core"),
         code=json_object.text("code"),

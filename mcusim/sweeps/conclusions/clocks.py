@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.evidence.interval.intervals import ratio_interval
 from mcusim.evidence.interval.situation import code_of
-from mcusim.results.measurement.interval import LEVEL, RatioInterval, Situation
+from mcusim.results.measurement.interval import LEVEL, RatioInterval, RunFeatures
 from mcusim.sweeps.conclusions.series import Conclusion, Line, lines, ratios, span
 from mcusim.units import parse_clock
 
@@ -95,9 +95,9 @@ def _claim(entries: Columns, clocks: Sequence[str]) -> Conclusion:
     return Conclusion(text, all(interval.low <= interval.simulated <= interval.high for interval in expected))
 
 
-def _situation(at: Mapping[str, Any], clock: float) -> Situation:
+def _situation(at: Mapping[str, Any], clock: float) -> RunFeatures:
     """Of the rows of a line as far as the table has it: the mix of operators is the same at both clocks."""
-    return Situation(
+    return RunFeatures(
         machine=str(at["machine"]),
         core="",
         code=code_of(str(at["kernels"])),

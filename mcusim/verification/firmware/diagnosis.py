@@ -16,7 +16,7 @@ from mcusim.cpu.image.image import Image
 from mcusim.cpu.peripherals.findings import MISTAKES
 from mcusim.cpu.stops.stop_reason import Stop
 from mcusim.memory import state_layout as L
-from mcusim.memory.watch import layout as W
+from mcusim.memory.race_detector import layout as W
 from mcusim.verification.firmware.endings import ending_findings, waits_unheard
 from mcusim.verification.firmware.finding import FirmwareFinding, TransferUse
 from mcusim.verification.firmware.layout_rules import beyond, fixed, shared

@@ -1,4 +1,4 @@
-"""What the native side writes down while a firmware is watched (:mod:`mcusim.memory.watch`), and the arrays for it.
+"""What the native side writes down of a watched firmware (:mod:`mcusim.memory.race_detector`), and the arrays for it.
 
 Not modelled: memory that cannot be written, and bytes that the host or a peripheral other than a DMA puts into memory.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from mcusim.cpu.emulator import Emulator
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes
-from mcusim.memory.watch import layout as W
+from mcusim.memory.race_detector import layout as W
 
 __all__ = ["Report", "Shadow"]
 

@@ -10,9 +10,9 @@ import pytest
 import typer
 
 from mcusim.commands.app import app
-from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import MachineKeys, Planning, Values, Written
-from mcusim.commands.shared.policy_help import GivenOptions
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import MachineKeys, Planning, Values, Written
+from mcusim.commands.shared.policy_help import PlanFlags
 from mcusim.errors import UsageError
 from mcusim.plan.policies.tinyops import OVERLAY
 
@@ -75,11 +75,11 @@ def test_an_option_in_two_groups_is_an_error_at_once() -> None:
 
 
 def test_a_group_reads_its_texts() -> None:
-    planning = Planning(MachineKeys(["core.clock = 200 MHz"]), GivenOptions(overlay="input, bias,input"))
+    planning = Planning(MachineKeys(["core.clock = 200 MHz"]), PlanFlags(overlay="input, bias,input"))
     assert planning.overrides == {"core.clock": "200 MHz"}
     assert planning.settings("tinyops", None).options[OVERLAY] == {"input", "bias"}
     with pytest.raises(UsageError, match="--overlay has no names in it"):
-        Planning(given=GivenOptions(overlay=" , ")).settings("tinyops", None)
+        Planning(given=PlanFlags(overlay=" , ")).settings("tinyops", None)
     assert Values(input=[]).max_instructions is None
 
 

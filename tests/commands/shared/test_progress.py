@@ -13,7 +13,7 @@ from tests.support.other_processes import LONGEST_WAIT
 
 CODE = """
 from mcusim.commands.shared.progress import {shown}, native_code
-from mcusim.native.notice import compiling
+from mcusim.native.compile_progress import compiling
 import time
 with native_code(), {shown}({arguments}):
     for name in ("walk", "fetch"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.cpu.peripherals.register_block import Follow, Register, RegisterBlock
+from mcusim.cpu.peripherals.register_block import DelayedStatus, Register, RegisterBlock
 from tests.support.bare_clock import Clock
 
 
@@ -42,7 +42,7 @@ def test_a_load_clears() -> None:
 
 
 def test_a_bit_follows_at_its_cycle_and_falls_at_once() -> None:
-    b, clock = block(Register("CR", writable=0xFD, follows=(Follow(0, 1, 1, 100),)))
+    b, clock = block(Register("CR", writable=0xFD, follows=(DelayedStatus(0, 1, 1, 100),)))
     clock.cycles = 50
     b.write(0, 4, 1)
     clock.cycles = 149
@@ -59,7 +59,9 @@ def test_a_bit_follows_at_its_cycle_and_falls_at_once() -> None:
 
 
 def test_a_field_changes_as_a_whole_in_another_register() -> None:
-    b, clock = block(Register("CR"), Register("SR", reset=1 << 2, writable=0, follows=(Follow(0, 3, 2, 10, True),)))
+    b, clock = block(
+        Register("CR"), Register("SR", reset=1 << 2, writable=0, follows=(DelayedStatus(0, 3, 2, 10, True),))
+    )
     b.write(0, 4, 2)
     assert b.read(4, 4) == 1 << 2
     clock.cycles = 10

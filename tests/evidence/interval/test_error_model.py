@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from mcusim.evidence.interval.error_model import CURRENT, FLAGS, OF_MODEL, PRIOR, WEIGHTS, ErrorModel, likeness
-from mcusim.results.measurement.interval import LEVEL, Situation
+from mcusim.results.measurement.interval import LEVEL, RunFeatures
 
-BASE = Situation("board", "cortex-m4", "code", "replay", "tinyops", (("CONV_2D", 0.6), ("ADD", 0.4)), "model")
+BASE = RunFeatures("board", "cortex-m4", "code", "replay", "tinyops", (("CONV_2D", 0.6), ("ADD", 0.4)), "model")
 
 
 def width(ends: tuple[float, float]) -> float:
     return ends[1] - ends[0]
 
 
-def rows(count: int, **changes: Any) -> list[Situation]:
+def rows(count: int, **changes: Any) -> list[RunFeatures]:
     """Rows of one publication, each of a model of its own."""
     return [replace(BASE, model=f"model {n}", source="one", **changes) for n in range(count)]
 
@@ -153,7 +153,9 @@ def test_it_keeps_its_word_on_errors_drawn_from_what_it_assumes() -> None:
         t, s = (float(draw.uniform(0.02, 0.12)) for _ in range(2))
         effects: dict[tuple[str, str], float] = {}
 
-        def error(one: Situation, t: float = t, s: float = s, effects: dict[tuple[str, str], float] = effects) -> float:
+        def error(
+            one: RunFeatures, t: float = t, s: float = s, effects: dict[tuple[str, str], float] = effects
+        ) -> float:
             total = float(draw.normal(0, s))
             for name in ("machine", "core", "code", "policy", "source"):
                 key = name, str(getattr(one, name))

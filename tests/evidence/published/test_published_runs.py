@@ -11,8 +11,8 @@ import pytest
 
 from mcusim.api.verify import verify
 from mcusim.cpu.cores import CORES
+from mcusim.evidence.published import matching as experiment
 from mcusim.evidence.published import runs as published_runs
-from mcusim.evidence.published import same_experiment as experiment
 from mcusim.evidence.published.rows import memory_rows, rows
 from mcusim.evidence.published.runs import published
 from mcusim.evidence.published.stored import FIGURES, stored_rows

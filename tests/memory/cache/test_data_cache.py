@@ -52,7 +52,7 @@ def kind_at(address: int) -> str:
     return BACK if address < SDRAM else next(kind for low, kind in reversed(PARTS.items()) if low <= address)
 
 
-class Both:
+class FidelityComparison:
     """A board and the model of it, with the same random bytes."""
 
     def __init__(
@@ -191,7 +191,7 @@ class Steps:
         base, count = self.random.choice(PLACES if writable else [*PLACES, (FLASH, FLASH_BYTES)])
         return base + self.random.randrange(0, count - size + 1, step)
 
-    def access(self, both: Both, whole: bool) -> None:
+    def access(self, both: FidelityComparison, whole: bool) -> None:
         """A load or store; ``whole``: one access in one line."""
         store = self.random.random() < 0.5
         name = self.random.choice([n for n in (self.STORES if store else self.LOADS) if not whole or n in SINGLE])
@@ -205,7 +205,7 @@ class Steps:
         else:
             both.load(address, name)
 
-    def maintenance(self, both: Both) -> None:
+    def maintenance(self, both: FidelityComparison) -> None:
         how, kind = self.random.choice(HOWS), self.random.choice(["address", "address", "way", "way", "span", "all"])
         self.name = f"{how} {kind}"
         if kind == "address":
@@ -220,7 +220,7 @@ class Steps:
         elif self.random.random() < 0.2:
             both.maintain_all(how)
 
-    def copy(self, both: Both, most: int, flying: bool) -> None:
+    def copy(self, both: FidelityComparison, most: int, flying: bool) -> None:
         size = self.random.randint(1, most)
         source, target = self.place(size, False), self.place(size)
         self.name = f"{size} from {source:#x} to {target:#x}"
@@ -245,7 +245,7 @@ CACHES: list[Cache] = [
 @pytest.mark.parametrize("cache", CACHES, ids=str)
 @pytest.mark.parametrize("seed", range(sample_size(4, 1)))
 def test_random_steps_against_the_model(cache: Cache, seed: int) -> None:
-    both, steps = Both(*cache), Steps(seed)
+    both, steps = FidelityComparison(*cache), Steps(seed)
     for number in range(500):
         kind = steps.random.choices(["access", "maintain", "copy", "switch"], [16, 4, 2, 1])[0]
         if kind == "access":
@@ -266,7 +266,7 @@ def test_random_steps_against_the_model(cache: Cache, seed: int) -> None:
 @pytest.mark.parametrize("beats", [(1, 1), (4, 1), (4, 4)], ids=str)
 def test_random_steps_during_transfers_in_flight(cache: Cache, beats: tuple[int, int]) -> None:
     """How far each transfer is at each step is the board's word; in which bytes that shows is the model's."""
-    both, steps = Both(*cache, beat=beats[0], burst=beats[1]), Steps(beats[0])
+    both, steps = FidelityComparison(*cache, beat=beats[0], burst=beats[1]), Steps(beats[0])
     torn = 0
     for number in range(500):
         kind = steps.random.choices(["access", "maintain", "copy", "wait", "switch"], [16, 4, 2, 4, 1])[0]

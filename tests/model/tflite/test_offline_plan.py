@@ -21,7 +21,7 @@ from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan.allocators import optimal
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock
 from mcusim.plan.liveness.lifetimes import lifetimes
-from mcusim.request.tensors import random_inputs
+from mcusim.run_config.tensors import random_inputs
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.small_graphs import in_place_graph
 from tests.support.graphs.tflite_damage import CORRUPTIONS

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcusim import simulate, ways_out
+from mcusim import simulate, suggest
 from mcusim.report.html.run_page import run_page
 from mcusim.results import Result
 from tests.support.cases import few
@@ -22,7 +22,7 @@ CELLS = "[...document.querySelectorAll('code')].map(e => e.textContent)"
 @pytest.fixture(scope="module")
 def refused() -> Result:
     result = simulate("ds-cnn", "stm32f746g-disco", sram_budget="20 KiB")
-    return replace(result, advice=ways_out(result, max_latency="1 s", model="my model's file.tflite"))
+    return replace(result, advice=suggest(result, max_latency="1 s", model="my model's file.tflite"))
 
 
 @pytest.mark.parametrize("width", [1280, 390])

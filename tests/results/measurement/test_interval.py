@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from mcusim.results.measurement.interval import Interval, RatioInterval, Ratios, Situation
+from mcusim.results.measurement.interval import Interval, RatioInterval, Ratios, RunFeatures
 
-RUN = Situation("board", "cortex-m4", "code", "replay", "tinyops", (("ADD", 0.25), ("CONV_2D", 0.75)), "model")
+RUN = RunFeatures("board", "cortex-m4", "code", "replay", "tinyops", (("ADD", 0.25), ("CONV_2D", 0.75)), "model")
 
 
 def test_a_ratio_differs_when_one_is_outside() -> None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mcusim.cpu.dma.channel_base import StreamLane
 from mcusim.cpu.dma.channels import channel_registers as R
 from mcusim.cpu.dma.copy import Copy, CopyOrder
-from mcusim.cpu.dma.lane import StreamLane
 from mcusim.cpu.dma.log import Direction, LoggedTransfer, Outcome
-from mcusim.cpu.dma.paced import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
+from mcusim.cpu.dma.request_driven import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.cpu.dma.wiring import Wiring
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_builder import WritingSide, dma_ports

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from mcusim.cpu.dma.channel_base import DmaLane
 from mcusim.cpu.dma.copy import Copy, CopyOrder
-from mcusim.cpu.dma.lane import DmaLane
 from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.dma.mdma import mdma_registers as R
-from mcusim.cpu.dma.paced import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.cpu.dma.reach import reached
+from mcusim.cpu.dma.request_driven import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.cpu.dma.wiring import Wiring
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_builder import WritingSide, dma_ports

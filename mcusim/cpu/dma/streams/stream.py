@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mcusim.cpu.dma.channel_base import StreamLane
 from mcusim.cpu.dma.copy import Copy, CopyOrder
 from mcusim.cpu.dma.host import RequestLine
-from mcusim.cpu.dma.lane import StreamLane
 from mcusim.cpu.dma.log import LoggedTransfer, Outcome
-from mcusim.cpu.dma.paced import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
+from mcusim.cpu.dma.request_driven import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.cpu.dma.streams import stream_registers as R
 from mcusim.cpu.dma.wiring import Wiring
 from mcusim.memory import state_layout as L

@@ -292,13 +292,13 @@ def nest(kind: str) -> Any:
     from mcusim.kernels.cost.fitted import (
         nests_2020,
         nests_cmsis,
-        nests_other,
-        nests_plain,
-        nests_selecting,
+        nests_data_movement,
+        nests_pool,
+        nests_reference,
         nests_state,
         nests_tinyengine,
     )
 
-    modules = (nests_2020, nests_cmsis, nests_plain, nests_other, nests_state, nests_selecting, nests_tinyengine)
+    modules = (nests_2020, nests_cmsis, nests_reference, nests_pool, nests_state, nests_data_movement, nests_tinyengine)
     name = KINDS[kind].nest
     return next(getattr(m, name) for m in modules if hasattr(m, name))

@@ -16,7 +16,7 @@ from mcusim.kernels.cost.fitted.nest import (
     step,
     store,
 )
-from mcusim.kernels.cost.fitted.nests_plain import vector_by_turns
+from mcusim.kernels.cost.fitted.nests_reference import vector_by_turns
 from mcusim.native.compile import State, native
 
 

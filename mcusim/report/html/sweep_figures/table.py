@@ -9,7 +9,7 @@ from math import exp, isnan, log
 from typing import Any, Protocol
 
 from mcusim.report.html.page import plain, shortened
-from mcusim.text import UnitScale, size, suited
+from mcusim.text import UnitScale, pick_unit, size
 from mcusim.units import magnitude
 
 __all__ = ["BAD", "COLOURS", "GOOD", "OUTPUTS", "Level", "Point", "StudyLike", "Sweep"]
@@ -56,7 +56,7 @@ class Sweep:
         """The unit that suits an output's largest value."""
         unit = OUTPUTS[output][1]
         values = [point.get(output) for point in self.ran]
-        return UnitScale(unit, 1 / 1024) if unit == "KiB" else suited(unit, values)
+        return UnitScale(unit, 1 / 1024) if unit == "KiB" else pick_unit(unit, values)
 
     def title(self, output: str) -> str:
         """An output with its unit: ``latency, ms``."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from mcusim.cpu.set_up.row import SetUpRow
+from mcusim.cpu.register_config.row import SetUpRow
 from mcusim.results.emulation import EmulationResult, FirmwareSetUp, place
-from mcusim.text import columns, hanging, wrapped
+from mcusim.text import columns, hanging_indent, wrapped
 
 __all__ = ["set_up_lines", "used"]
 
@@ -45,7 +45,7 @@ def _plain(row: SetUpRow) -> str:
 
 
 def _list(title: str, texts: list[str]) -> list[str]:
-    return hanging(f"{title}: {', '.join(texts)}", "  ", "    ") if texts else []
+    return hanging_indent(f"{title}: {', '.join(texts)}", "  ", "    ") if texts else []
 
 
 def _table(rows: list[SetUpRow], result: EmulationResult) -> list[str]:

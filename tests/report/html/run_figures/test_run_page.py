@@ -25,7 +25,7 @@ from mcusim.results import Result
 from mcusim.results.difference import WORDS
 from mcusim.results.energy import dma_busy_cycles, operator_energy
 from mcusim.results.over_time import occupancy
-from mcusim.text import quantity, suited
+from mcusim.text import pick_unit, quantity
 from tests.support.pages.made_results import make_result
 from tests.support.pages.pages import Page, asks_for_nothing
 
@@ -115,7 +115,7 @@ def test_the_tables_and_bars_are_the_run_s_numbers(result: Result) -> None:
     run = result.run
     assert run is not None
     slowest = max(run.operators, key=lambda o: (o.cycles, -o.index))
-    whole = suited("ms", [1e3 * run.cycles / run.clock])
+    whole = pick_unit("ms", [1e3 * run.cycles / run.clock])
     cells = whole.text(1e3 * slowest.cycles / run.clock), f"{slowest.cycles / run.cycles:.1%}"
     assert "".join(f'<td class="number">{cell}</td>' for cell in cells) in numbers(result, run)
     waits: Counter[tuple[str, str, str]] = Counter()

@@ -1,0 +1,118 @@
+"""``mcusim validate``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcusim.commands.shared.flat_options import grouped
+from mcusim.commands.shared.option_groups import Written
+from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
+from mcusim.commands.shared.progress import spinner_with_bar
+from mcusim.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcusim.evidence.published.validation_result import Validation
+
+Source = Annotated[
+    str | None, typer.Option("--source", metavar="TEXT", help="The publications that have TEXT in their name.")
+]
+Board = Annotated[str | None, typer.Option("--board", metavar="TEXT", help="The boards that have TEXT in their name.")]
+Models = Annotated[
+    str | None,
+    typer.Option(
+        "--models", metavar="DIR", help="Folder of the model files that do not ship. Default: that of MCUSIM_MODELS."
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core, at most 8."),
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Do every run again, and keep nothing.")]
+Stored = Annotated[bool, typer.Option("--stored", help="The figures that ship with mcusim; nothing is run.")]
+Ledger = Annotated[
+    bool, typer.Option("--ledger", help="What is modelled, what is not, and which tests pin it; nothing is run.")
+]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="A page: how far off, every run in a table, plots.")
+]
+
+
+@grouped
+def validate(
+    source: Source = None,
+    board: Board = None,
+    models: Models = None,
+    jobs: Jobs = None,
+    no_cache: NoCache = False,
+    stored: Stored = False,
+    ledger: Ledger = False,
+    html: Html = None,
+    *,
+    written: Written,
+) -> int:
+    """Compare every published measurement with the run that is closest to its experiment.
+
+    Rows that machine figures were fitted to (calibrate) and rows not used in any fit (validate) are counted apart. Rows
+    that cannot be run here are listed with the reason. Results are kept in the user's cache (XDG_CACHE_HOME) until
+    something that they depend on changes. Exit status 1: nothing could be run.
+
+    \b
+    Examples:
+      mcusim validate
+      mcusim validate --source TinyOps --html validation.html
+      mcusim validate --board l4r5 --models models --json rows.json
+      mcusim validate --stored
+      mcusim validate --ledger
+    """
+    output, force = written.to(), written.force
+    check_outputs([html] if html is not None else [], written.json, [], force)
+    runs = {"--models": models, "--jobs": jobs, "--no-cache": no_cache or None}
+    if ledger:
+        _refuse("--ledger", {"--source": source, "--board": board, "--stored": stored or None, "--html": html, **runs})
+        from mcusim.evidence.validate.ledger import ledger_json, ledger_table
+
+        output.emit(ledger_table, ledger_json)
+        return 0
+    if stored:
+        _refuse("--stored", runs)
+        return _report(_stored(source, board), output, html, force)
+    return _report(_run(source, board, models, jobs, no_cache), output, html, force)
+
+
+def _report(validation: Validation, output: Output, html: Path | None, force: bool) -> int:
+    """Write and print it; returns the exit status."""
+    from mcusim.evidence.validate.table import validation_json, validation_table
+
+    if html is not None:
+        from mcusim.evidence.validate.page import validation_html
+
+        write_bytes(html, validation_html(validation).encode(), force)
+    output.emit(lambda: validation_table(validation), lambda: validation_json(validation))
+    if validation.figures:
+        return 0
+    fail(f"none of {len(validation.rows)} rows was run; the first: {validation.rows[0].reason}")
+    return 1
+
+
+def _run(source: str | None, board: str | None, models: str | None, jobs: int | None, no_cache: bool) -> Validation:
+    with spinner_with_bar("validating") as step:
+        from mcusim.evidence.validate.validate import validate as find
+
+        return find(source, board, models, jobs, cache=not no_cache, progress=step)
+
+
+def _stored(source: str | None, board: str | None) -> Validation:
+    from mcusim.evidence.validate.validate import stored_validation
+
+    return stored_validation(source, board)
+
+
+def _refuse(option: str, given: Mapping[str, object]) -> None:
+    """Raise UsageError for what has no effect together with ``option``."""
+    named = next((name for name, value in given.items() if value is not None), None)
+    if named:
+        raise UsageError(f"{option} runs nothing; {named} has no effect with it")
