@@ -8,7 +8,7 @@ import pytest
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.hooks import watching
+from mcusim.cpu.hooks import race_detector
 from mcusim.cpu.system import exception_layout as X
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
@@ -35,7 +35,7 @@ class Core:
         q = find(self.s, address)
         if write:
             ctypes.memmove(int(self.s[q + L.VIEW]) + address, value.to_bytes(4, "little"), 4)
-        watching.accessed(self.c, self.s, q, address, 4, write, 0x0800_0100, value)
+        race_detector.accessed(self.c, self.s, q, address, 4, write, 0x0800_0100, value)
 
     def load(self, address: int) -> None:
         self.access(address, 0)
@@ -58,7 +58,7 @@ class Core:
         self.load(WORD)
         self.store(WORD, value)
         asks = bool(self.c[C.FAULT] == C.WATCHED)
-        return asks and any(watching.asked(self.s, i) for i in range(watching.PROBES))
+        return asks and any(race_detector.asked(self.s, i) for i in range(race_detector.PROBES))
 
 
 @pytest.mark.parametrize(("place", "race"), [(X.SYSTICK, True), (X.PENDSV, True), (X.SVCALL, False)])
@@ -101,11 +101,11 @@ def test_registers_that_a_switch_saves_below_a_tasks_frame_are_no_words_of_the_h
     core = Core()
     q = find(core.s, TASK)
     for at in range(WORD + 32, WORD + 64, 4):
-        watching.pushed(core.c, core.s, q, at)
+        race_detector.pushed(core.c, core.s, q, at)
     core.handler(5, place=X.PENDSV)
     assert not core.races()
     for at in range(TASK, TASK + 32, 4):  # another task's
-        watching.pushed(core.c, core.s, q, at)
+        race_detector.pushed(core.c, core.s, q, at)
     core.handler(5, loads=(WORD,), place=X.PENDSV)
     assert core.races()
 
@@ -136,7 +136,7 @@ def test_a_state_that_the_handler_reads_and_sets_back_is_a_race_only_if_that_is_
         core.handler(value, loads=(WORD,))
         core.handler(1, loads=(WORD,))
         assert core.races(5)
-        watching.raced(core.c, core.s, next(i for i in range(watching.PROBES) if watching.asked(core.s, i)))
+        race_detector.raced(core.c, core.s, next(i for i in range(race_detector.PROBES) if race_detector.asked(core.s, i)))
         (report,) = core.shadow.reports
         assert report.kind == kind
         assert core.shadow.constant_stores(report.held) == ([0x0800_0100] if kind == W.MAYBE_RACE else [])

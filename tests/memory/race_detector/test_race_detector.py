@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.hooks import watching
+from mcusim.cpu.hooks import race_detector
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
@@ -33,7 +33,7 @@ class Board:
     def access(self, address: int, write: int) -> None:
         q = find(self.s, address)
         core_data.access(self.s, q, address, 4, write)
-        watching.accessed(self.emulator.state, self.s, q, address, 4, write, 0x0800_0100, 0)
+        race_detector.accessed(self.emulator.state, self.s, q, address, 4, write, 0x0800_0100, 0)
 
     def load(self, address: int) -> None:
         self.access(address, 0)
