@@ -136,7 +136,8 @@ def test_a_state_that_the_handler_reads_and_sets_back_is_a_race_only_if_that_is_
         core.handler(value, loads=(WORD,))
         core.handler(1, loads=(WORD,))
         assert core.races(5)
-        race_detector.raced(core.c, core.s, next(i for i in range(race_detector.PROBES) if race_detector.asked(core.s, i)))
+        probe = next(i for i in range(race_detector.PROBES) if race_detector.asked(core.s, i))
+        race_detector.raced(core.c, core.s, probe)
         (report,) = core.shadow.reports
         assert report.kind == kind
         assert core.shadow.constant_stores(report.held) == ([0x0800_0100] if kind == W.MAYBE_RACE else [])
