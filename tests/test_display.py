@@ -72,7 +72,7 @@ def objects(result: Result) -> dict[str, Any]:
         "verify_firmware": mcusim.verify_firmware(program_path("dma", "cortex-m7"), F746),
         "load_machine": result.machine,
         "load_model": graph,
-        "ways_out": mcusim.ways_out(result, max_latency="1 ms"),
+        "suggest": mcusim.suggest(result, max_latency="1 ms"),
         "validate": Validation(()),
         "calibrate": calibration(),
         "parts": [

@@ -28,10 +28,10 @@ print(native(double)(21))
 PARTS = """
 from __future__ import annotations
 from mcusim.native.compile import inlined, native
-from mcusim.native.compile_progress import hear
+from mcusim.native.compile_progress import on_compile
 
 heard = []
-hear(heard.append)
+on_compile(heard.append)
 
 @native
 def half(n: int) -> int:
@@ -52,10 +52,10 @@ print(half(7), half(True), heard[2:])
 SHARED = """
 from __future__ import annotations
 from mcusim.native.compile import native, shared
-from mcusim.native.compile_progress import hear
+from mcusim.native.compile_progress import on_compile
 
 heard = []
-hear(heard.append)
+on_compile(heard.append)
 
 @shared
 def half(n: int) -> int:
@@ -82,14 +82,14 @@ print(outer(8), other(8), quarter(12), heard[::2])
 
 WARM = """
 import mcusim
-from mcusim.native.compile_progress import hear
+from mcusim.native.compile_progress import on_compile
 from mcusim.native.compile_all import entries, warm
 
 steps = []
 ready = warm(lambda done, count: steps.append((done, count)))
 assert steps == [(n, ready) for n in range(ready + 1)] and ready == len(entries())
 late = []
-hear(late.append)
+on_compile(late.append)
 for fidelity in ("replay", "emulate"):
     mcusim.simulate("ds-cnn", "stm32f746g-disco", policy="tinyops", fidelity=fidelity)
 mcusim.simulate("ds-cnn", "stm32f746g-disco", policy="internal", kernels="reference")
