@@ -20,13 +20,15 @@ from mcusim.display import present_with as _present_with
 
 if TYPE_CHECKING:
     from mcusim.api.advice.suggestions import suggest
+    from mcusim.api.compare import compare
+    from mcusim.api.diff import diff
     from mcusim.api.firmware.emulate import emulate
     from mcusim.api.firmware.verify import verify_firmware
     from mcusim.api.functions import inspect, plan_memory, plan_program
     from mcusim.api.generate import generate
     from mcusim.api.reorder import reorder
+    from mcusim.api.simulate import replay, simulate
     from mcusim.api.verify import verify
-    from mcusim.evidence.annotate import compare, diff, replay, simulate
     from mcusim.evidence.calibrate.calibrate import calibrate
     from mcusim.evidence.validate.validate import validate
     from mcusim.machine import load_machine
@@ -66,8 +68,8 @@ __all__ = [
 _HOME = {
     "SessionFault": "mcusim.sessions.session",
     "calibrate": "mcusim.evidence.calibrate.calibrate",
-    "compare": "mcusim.evidence.annotate",
-    "diff": "mcusim.evidence.annotate",
+    "compare": "mcusim.api.compare",
+    "diff": "mcusim.api.diff",
     "emulate": "mcusim.api",
     "figure": "mcusim.presentation",
     "generate": "mcusim.api.generate",
@@ -77,9 +79,9 @@ _HOME = {
     "plan_memory": "mcusim.api.functions",
     "plan_program": "mcusim.api.functions",
     "reorder": "mcusim.api.reorder",
-    "replay": "mcusim.evidence.annotate",
+    "replay": "mcusim.api.simulate",
     "session": "mcusim.sessions.session",
-    "simulate": "mcusim.evidence.annotate",
+    "simulate": "mcusim.api.simulate",
     "suggest": "mcusim.api.advice.suggestions",
     "sweep": "mcusim.sweeps",
     "table": "mcusim.presentation",

@@ -18,8 +18,8 @@ from mcusim.commands.app import main as command_line
 from mcusim.display import Displayed, one_line
 from mcusim.errors import UsageError
 from mcusim.evidence.calibrate.result import Calibration, Fitted, FittedRow
-from mcusim.evidence.published.validation_result import Validation
 from mcusim.kernels.test_programs import program_path
+from mcusim.measurements.published.validation_result import Validation
 from mcusim.model.graph import Graph
 from mcusim.program import Program, program_lines
 from mcusim.results import Result

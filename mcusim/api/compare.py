@@ -9,8 +9,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Unpack
 
+from mcusim.api.cases import BOARDS, Case
 from mcusim.api.run_program import result_of
 from mcusim.api.simulate import changed, replay, simulate_loaded
+from mcusim.api.table_cases import tinyops_cases
 from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.errors import InputError, UsageError
 from mcusim.machine.description import Machine
@@ -19,20 +21,29 @@ from mcusim.plan import policy_names, require_effect
 from mcusim.plan.options import IN_PLACE, PATCHES, RUNTIME, WITHOUT, without_effect
 from mcusim.program.unknown_operators import opaque_types, require_known
 from mcusim.report.ablation import ablation_json, ablation_table
-from mcusim.report.compare_pairs import differences_json
+from mcusim.report.compare_pairs import differences_json, paired
 from mcusim.report.text.compare import compare_table, ratio
 from mcusim.results import Result, to_json
+from mcusim.results.measurement.interval import Ratios
 from mcusim.results.measurement.measured import error_percent
-from mcusim.run_config.run_options import ExecutionKeywords
-from mcusim.run_config.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list, base_settings
+from mcusim.run_config.run_options import RUN, ExecutionKeywords, RunKeywords, documented
+from mcusim.run_config.settings import (
+    MachineArg,
+    ModelArg,
+    NameArg,
+    RunRequest,
+    Settings,
+    as_list,
+    base_settings,
+    require_overrides,
+    split,
+)
 from mcusim.runtime.runtime import Runtime, find_runtime, runtime_names
 
 __all__ = [
-    "BOARDS", "Case", "Comparison", "ablation_cases", "compare_cases", "compare_programs", "product_cases",
-    "runtime_bases",
+    "Comparison", "ablation_cases", "compare", "compare_cases", "compare_programs", "comparison_cases",
+    "product_cases", "runtime_bases",
 ]  # fmt: skip
-
-BOARDS = ("stm32f469i-disco", "stm32f746g-disco")
 
 
 @dataclass(frozen=True)
@@ -80,14 +91,67 @@ def _ratio(model: str, machine: str, rows: Sequence[Result]) -> dict[str, Any] |
     return line
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One row to simulate."""
+@documented(*RUN)
+def compare(
+    models: str | Path | Graph | Iterable[str | Path | Graph] | None = None,
+    machines: str | Path | Machine | Iterable[str | Path | Machine] | None = None,
+    policies: str | Iterable[str] | None = None,
+    kernels: str | None = None,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    allow_unknown: bool = False,
+    costs: Mapping[str, str] | None = None,
+    fidelity: str = "replay",
+    ablation: bool = False,
+    **options: Unpack[RunKeywords],
+) -> Comparison:
+    """Every model on every machine under every policy; without models, the TinyOps paper's Table 3.
 
-    model: str | Path | Graph
-    machine: str | Path | Machine
-    settings: Settings
-    step: str = ""  # of an ablation
+    Options are those of :func:`~mcusim.api.simulate.simulate`, ``runtime`` also several (``"tflm,tinyengine"``);
+    machines default to the paper's, policies to all, and one of them need not be in a list. A row that does not fit, or
+    that a policy cannot plan on a machine, is a row with its reason. Raises :class:`~mcusim.errors.InputError` for a
+    model, machine, key or option that cannot be used, or an option that none of the policies takes.
+    ``ablation``: a row for each technique of ``runtime``, added one after the other to an interpreter; policy
+    ``internal`` where none is named.
+
+    Not modelled: what :func:`~mcusim.api.simulate.simulate` leaves out.
+    """
+    require_overrides(overrides)
+    cases = comparison_cases(
+        models, machines, policies, kernels, *split(options), ablation=ablation, fidelity=fidelity, costs=costs
+    )
+    return compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown)
+
+
+def comparison_cases(
+    models: str | Path | Graph | Iterable[str | Path | Graph] | None,
+    machines: str | Path | Machine | Iterable[str | Path | Machine] | None,
+    policies: str | Iterable[str] | None,
+    kernels: str | None,
+    plan: Mapping[str, object],
+    run: Mapping[str, object],
+    *,
+    table: int | None = None,
+    ablation: bool = False,
+    **others: Any,
+) -> list[Case]:
+    """What :func:`compare` simulates, checked; without models those of ``table`` of the TinyOps paper. Raises what that
+    raises."""
+    if models is not None and table is not None:
+        raise UsageError("--table names its own models; leave out MODEL or --table")
+    if ablation:
+        if models is None:
+            raise UsageError("--ablation takes a MODEL")
+        cases = ablation_cases(models, machines, policies, kernels, plan, run, **others)
+    else:
+        bases = runtime_bases(kernels, plan, run, **others)
+        if models is None:
+            number = 3 if table is None else table
+            cases = [case for base in bases for case in tinyops_cases(number, machines, policies, base)]
+        else:
+            cases = product_cases(models, machines, policies, bases)
+    require_effect([case.settings.policy for case in cases], plan)
+    return cases
 
 
 def product_cases(
@@ -205,7 +269,7 @@ def compare_cases(
         rows.append(_row(case, model, target))
         if progress is not None:
             progress(rows[-1])
-    return Comparison(tuple(rows))
+    return _with_ratios(rows)
 
 
 def compare_programs(
@@ -217,7 +281,7 @@ def compare_programs(
     """Program files replayed on each of ``machines``; None: each on the one that it was written for."""
     targets: Sequence[str | None] = machines or [None]
     rows = [replay(program, target, overrides=overrides, **options) for program in programs for target in targets]
-    return Comparison(tuple(rows))
+    return _with_ratios(rows)
 
 
 def _row(case: Case, model: Graph, machine: Machine) -> Result:
@@ -226,3 +290,24 @@ def _row(case: Case, model: Graph, machine: Machine) -> Result:
     except InputError as error:
         result = result_of(RunRequest(case.settings, model), machine, error)
     return replace(result, step=case.step)
+
+
+def _with_ratios(rows: list[Result]) -> Comparison:
+    """Each with its ratio over the row that it is explained by."""
+    places: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        places.setdefault(row.model, []).append(index)
+    for numbers in places.values():
+        for base, number in paired([rows[index] for index in numbers]):
+            own = rows[numbers[number]]
+            rows[numbers[number]] = replace(own, ratios=_ratios(rows[numbers[base]], own))
+    return Comparison(tuple(rows))
+
+
+def _ratios(base: Result, result: Result) -> Ratios | None:
+    """Of ``result`` over ``base``; None where there is nothing to divide by."""
+    if base.interval is None or result.interval is None or base.energy is None or result.energy is None:
+        return None
+    from mcusim.measurements.interval.intervals import ratios
+
+    return ratios((result.interval.situation, result.energy), (base.interval.situation, base.energy))

@@ -67,12 +67,16 @@ def result_of(
     flash: FlashUse | None = None,
 ) -> Result:  # fmt: skip
     """The result of ``request``: what was played, or why there is no run; an InputError is of a row that could not be
-    planned. Figures that were measured, and where a measurement is expected, are :mod:`mcusim.evidence`'s to add."""
+    planned. With the published figures of that very experiment, and where a measurement of it is expected
+    (:mod:`mcusim.measurements.annotation`)."""
+    from mcusim.measurements.annotation import interval_of, measured_of
+
     chosen, graph, program = request.settings, request.graph, request.program
     header = None if program is None else program.header
     played = outcome if isinstance(outcome, _Simulated) else None
     run, unusable = None if played is None else played.run, isinstance(outcome, InputError)
     budget = header.options.get("sram_budget") if header and request.given else chosen.options[SRAM_BUDGET]
+    used = None if run is None else energy(run, machine)
     return Result(
         model=header.model if header else graph.name if graph else "",
         machine=machine,
@@ -81,7 +85,7 @@ def result_of(
         fidelity=chosen.fidelity,
         macs=None if unusable else _macs(request),
         run=run,
-        energy=None if run is None else energy(run, machine),
+        energy=used,
         does_not_fit=outcome if isinstance(outcome, DoesNotFit) else None,
         fault=outcome if isinstance(outcome, KernelFault) else None,
         unusable=str(outcome) if unusable else None,
@@ -93,6 +97,8 @@ def result_of(
         flash=flash,
         request=request,
         film=None if played is None else played.film,
+        measured=measured_of(request, machine),
+        interval=None if run is None or used is None else interval_of(request, machine, run, used),
     )
 
 

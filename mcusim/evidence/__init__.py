@@ -1,1 +1,1 @@
-"""How reliable a result is: published measurements, validation against them, calibration."""
+"""How reliable a result is: validation against published measurements, calibration."""

@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mcusim.api.simulate import simulate
 from mcusim.errors import UsageError
-from mcusim.evidence.annotate import annotate
 from mcusim.nas_search.figures import network_graph, network_parts
 from mcusim.nas_search.segments import space_parts
 from mcusim.nas_search.space import NasNetwork, drawn
@@ -79,7 +78,7 @@ class ReplayBoard:
 
     def replayed(self, network: NasNetwork) -> ReplayedNetwork:
         """A whole network."""
-        result = annotate(self.result(network_graph(network)))
+        result = self.result(network_graph(network))
         if result.run is None or result.energy is None:
             return ReplayedNetwork()
         low, high = (None, None) if result.interval is None else result.interval.latency_ms

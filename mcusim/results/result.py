@@ -45,7 +45,7 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     memory the machine does not have). ``macs`` is None when the model could not be loaded. ``sram_budget`` is the limit
     asked for, in bytes; None when there was none. ``measured`` are the published figures of this very experiment and
     ``interval`` is where a measurement of it is expected; both are added by
-    :func:`mcusim.evidence.annotate.annotate`, which finds in ``request`` what was asked for.
+    :mod:`mcusim.measurements.annotation`, which finds in ``request`` what was asked for.
     ``ratios`` are those of a row of a comparison over the row that it is explained by
     (:mod:`mcusim.report.compare_pairs`).
     ``flash`` is what flash keeps; None where the model is not known, as in the replay of a saved program.

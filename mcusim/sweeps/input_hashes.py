@@ -9,12 +9,12 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from mcusim.errors import InputError
-from mcusim.evidence.published.stored import stored_rows
 from mcusim.evidence.validate.cache import code_sha256
 from mcusim.kernels import load_profile, profile_names
 from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
+from mcusim.measurements.published.stored import stored_rows
 from mcusim.model.graph import Graph
 from mcusim.run_config.kernels import Kernels, resolve
 

@@ -16,12 +16,12 @@ from mcusim.api.best_plan import BestPlan, best_plan
 from mcusim.api.run_program import simulate_program
 from mcusim.engine.execute import code_address
 from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, UsageError
-from mcusim.evidence.interval.intervals import interval
-from mcusim.evidence.interval.situation import on_machine, situation
-from mcusim.evidence.published.deviation import differs_from_published
 from mcusim.machine import replace_all
 from mcusim.machine.clock_rules import clock_columns
 from mcusim.machine.description import Machine
+from mcusim.measurements.interval.intervals import interval
+from mcusim.measurements.interval.situation import on_machine, situation
+from mcusim.measurements.published.deviation import differs_from_published
 from mcusim.plan import plan, takers
 from mcusim.plan.options import PATCH_MACS, PATCHES, RUNTIME, without_effect
 from mcusim.plan.policies.tinyops import BUFFER_SIZES

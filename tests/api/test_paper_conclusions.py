@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from mcusim.api import simulate
-from mcusim.evidence.published.stored import stored_rows
 from mcusim.machine import load_machine
+from mcusim.measurements.published.stored import stored_rows
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+import mcusim
 from mcusim.api import Comparison, compare_cases
-from mcusim.evidence.annotate import annotate_rows, compare
-from mcusim.evidence.published.table_cases import tinyops_cases
+from mcusim.api.table_cases import tinyops_cases
 from tests.support.cases import only_with_all_cases
 from tests.support.table_2_errors import UNTUNED
 
 
 @pytest.fixture(scope="module")
 def table_3() -> Comparison:
-    return compare()
+    return mcusim.compare()
 
 
 @pytest.fixture(scope="module")
 def table_2() -> Comparison:
-    return annotate_rows(compare_cases(tinyops_cases(2)))
+    return compare_cases(tinyops_cases(2))
 
 
 @only_with_all_cases

@@ -22,9 +22,9 @@ from pathlib import Path
 from mcusim.engine.emulated_core import EmulatedCore, Options
 from mcusim.engine.execute import run_program
 from mcusim.engine.run import Run
-from mcusim.evidence.published.rows import rows
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
+from mcusim.measurements.published.rows import rows
 from mcusim.model import Graph, geometry, graph_macs, load_model
 from mcusim.plan import plan
 from mcusim.program import check_program

@@ -18,8 +18,8 @@ from tests.support.paths import REPOSITORY
 DATA = [
     "mcusim/_data/machine_configs/stm32f746g-disco.toml",
     "mcusim/_data/traces/ping-pong-four-tiles.jsonl",
-    "mcusim/evidence/published/published.csv",
-    "mcusim/evidence/published/validation.json",
+    "mcusim/measurements/published/published.csv",
+    "mcusim/measurements/published/validation.json",
     "mcusim/evidence/validate/ledger.toml",
     "mcusim/kernels/sets/cmsis/manifest.toml",
     "mcusim/kernels/test_programs/elf/conv-cortex-m7.elf",

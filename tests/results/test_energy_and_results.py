@@ -9,9 +9,9 @@ import pytest
 
 from mcusim.engine.run import CAUSES, Event, Traffic
 from mcusim.errors import DoesNotFit
-from mcusim.evidence.published.rows import measured, rows
 from mcusim.machine import load_machine
 from mcusim.machine.description import Figure
+from mcusim.measurements.published.rows import measured, rows
 from mcusim.report.text.compare import compare_table, ratio
 from mcusim.report.text.run import run_table
 from mcusim.results import Measured, assumptions, energy, sram_bytes, to_json

@@ -9,10 +9,9 @@ import pytest
 
 import mcusim
 from mcusim.errors import InputError, ProgramError, UsageError
-from mcusim.evidence.annotate import annotate_both
-from mcusim.evidence.interval.published_errors import stored_errors
 from mcusim.kernels.cost.profile import FOLDER
 from mcusim.machine import loader
+from mcusim.measurements.interval.published_errors import stored_errors
 from mcusim.run_config import kernels as module
 from mcusim.run_config import settings as settings_module
 from mcusim.run_config.kernels import Kernels, resolve, shipped_kernels
@@ -138,7 +137,7 @@ def test_both_fidelities_share_what_was_resolved(monkeypatch: pytest.MonkeyPatch
     chosen = settings("internal", resolve("cmsis", "both"), fidelity="emulate")
     counted = Counted(monkeypatch)
     graph, machine = mcusim.load_model("figure-1"), mcusim.load_machine("stm32f746g-disco")
-    both = annotate_both(simulate_both(graph, machine, chosen))
+    both = simulate_both(graph, machine, chosen)
     assert (both.replay.kernels, both.emulate.kernels) == ("cmsis-gcc12", "cmsis")
     assert not counted.seen.keys() & {"resolve", "load_set", "load_profile"}
 

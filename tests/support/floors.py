@@ -6,7 +6,7 @@ ORDER = """
     errors units text files npy_file validation_errors record_log display processes user_code _version
     | native | machine | model | memory | cpu
     | kernels | runtime
-    | program | plan | codegen | engine | run_config | results | report | verification | api | evidence | sweeps
-    | labs sessions nas_search | tuning | presentation | commands __main__
+    | program | plan | codegen | engine | run_config | results | measurements | report | verification | api | evidence
+    | sweeps | labs sessions nas_search | tuning | presentation | commands __main__
 """
 FLOORS = {name: floor for floor, names in enumerate(ORDER.split("|")) for name in names.split()}

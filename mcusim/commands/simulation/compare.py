@@ -115,18 +115,16 @@ def _finish(comparison: Comparison, html: Path | None, explain: bool, output: Ou
 def _programs(models: list[str], machine: str | None, planning: Planning, how: ExecutionFlags) -> Comparison:
     """Program files on each machine, by default each on its own."""
     from mcusim.api.compare import compare_programs
-    from mcusim.evidence.annotate import annotate_rows
 
     machines = options.comma_list(machine, "--machine")
-    return annotate_rows(compare_programs(models, machines, planning.overrides, **how))
+    return compare_programs(models, machines, planning.overrides, **how)
 
 
 def _simulated(
     what: tuple[Any, ...], planning: Planning, run: Mapping[str, object], chosen: Mapping[str, Any]
 ) -> Comparison:
     """Models, machines, policies and kernels of ``what``."""
-    from mcusim.api.compare import compare_cases
-    from mcusim.evidence.annotate import annotate_rows, comparison_cases
+    from mcusim.api.compare import compare_cases, comparison_cases
 
     models, machines, policies, kernels = what
     every = None if policies == ["all"] else policies
@@ -134,10 +132,9 @@ def _simulated(
         models or None, machines, every, kernels, planning.given, run, costs=planning.costs, **chosen
     )
     with bar("simulating", len(cases)) as step:
-        comparison = compare_cases(
+        return compare_cases(
             cases, overrides=planning.overrides, allow_unknown=planning.allow_unknown, progress=step
         )
-    return annotate_rows(comparison)
 
 
 def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:

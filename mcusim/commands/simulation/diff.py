@@ -57,7 +57,7 @@ def diff(
         check_apart(html, inputs)
     output = written.to(*inputs)
     check_outputs([html] if html else [], written.json, inputs, written.force)
-    from mcusim.evidence.annotate import diff as difference
+    from mcusim.api.diff import diff as difference
     from mcusim.report.text.diff import diff_table
 
     run_difference = difference(first, second, fail_if=fail_if)

@@ -177,14 +177,13 @@ def _simulate(
 ) -> Result | FidelityComparison:
     from mcusim.api.fidelity_comparison import simulate_both
     from mcusim.api.simulate import changed, simulate_loaded
-    from mcusim.evidence.annotate import annotate, annotate_both
 
     overrides = planned.planning.overrides
     graph, target = planned.graph(model, chosen), changed(planned.machine, overrides)
     check_outputs(files.values.output, len(graph.outputs))
     if fidelity == "both":
-        return annotate_both(simulate_both(graph, target, chosen))
-    return annotate(simulate_loaded(graph, target, chosen))
+        return simulate_both(graph, target, chosen)
+    return simulate_loaded(graph, target, chosen)
 
 
 @dataclass(frozen=True)
@@ -267,7 +266,7 @@ def _play(
     trace: Path, target: Target, fidelity: str, model: str | None, files: _Files, how: ExecutionFlags, step: Step
 ) -> Result:
     from mcusim.api.simulate import program_machine
-    from mcusim.evidence.annotate import replay as simulate_file
+    from mcusim.api.simulate import replay as simulate_file
     from mcusim.model import load_model
     from mcusim.program import read_program
     from mcusim.program.unknown_operators import refuse_opaque, refuse_recorded

@@ -15,7 +15,7 @@ from mcusim.commands.shared.progress import spinner_with_bar
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcusim.evidence.published.validation_result import Validation
+    from mcusim.measurements.published.validation_result import Validation
 
 Source = Annotated[
     str | None, typer.Option("--source", metavar="TEXT", help="The publications that have TEXT in their name.")

@@ -20,10 +20,10 @@ from importlib.resources import files
 from math import isfinite
 from pathlib import Path
 
-from mcusim.evidence.interval.situation import SHARE
-from mcusim.evidence.published.runs import PublishedRun
-from mcusim.evidence.published.stored import FIGURES, StoredOutcome
 from mcusim.machine import load_machine
+from mcusim.measurements.interval.situation import SHARE
+from mcusim.measurements.published.runs import PublishedRun
+from mcusim.measurements.published.stored import FIGURES, StoredOutcome
 
 __all__ = ["OutcomeCache", "cache_folder", "code_sha256", "package_versions"]
 

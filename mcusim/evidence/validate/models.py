@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcusim.errors import UsageError
-from mcusim.evidence.published.runs import PublishedRun
+from mcusim.measurements.published.runs import PublishedRun
 
 __all__ = ["VARIABLE", "FoundModel", "find", "models_folder"]
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from math import ceil, floor, log10
 from typing import Any
 
-from mcusim.evidence.published.validation_result import Statistics, Validation, ValidationRow
 from mcusim.evidence.validate.page_answer import answer
 from mcusim.evidence.validate.page_memory import MEMORY, memory_section, trials_section
 from mcusim.evidence.validate.page_runs import runs_section
 from mcusim.evidence.validate.table import in_base_unit, ran
+from mcusim.measurements.published.validation_result import Statistics, Validation, ValidationRow
 from mcusim.report.html.page import PlotFigure, page, plain, table
 from mcusim.text import percent, rounded
 

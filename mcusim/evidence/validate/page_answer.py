@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcusim.evidence.published.validation_result import ALL_BOARDS, Coverage, Validation, ValidationRow, statistics
 from mcusim.evidence.validate.page_runs import BARS
+from mcusim.measurements.published.validation_result import ALL_BOARDS, Coverage, Validation, ValidationRow, statistics
 from mcusim.report.html.page import bullets, plain, table
 from mcusim.text import percent
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcusim.evidence.published.validation_result import Trial, ValidationRow
 from mcusim.evidence.validate.table import ran
+from mcusim.measurements.published.validation_result import Trial, ValidationRow
 from mcusim.report.html.page import plain, table
 from mcusim.text import percent, rounded
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 
-from mcusim.evidence.published.validation_result import ValidationRow
 from mcusim.evidence.validate.table import in_base_unit, ran
+from mcusim.measurements.published.validation_result import ValidationRow
 from mcusim.report.html.page import plain
 from mcusim.text import percent, rounded
 

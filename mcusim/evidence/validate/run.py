@@ -10,11 +10,11 @@ from mcusim.api.firmware.emulate import emulate
 from mcusim.api.plan_memory import memory, priced
 from mcusim.api.simulate import replay, simulate_loaded
 from mcusim.errors import McusimError
-from mcusim.evidence.interval.situation import SHARE, mix_of
-from mcusim.evidence.published.runs import PublishedRun
-from mcusim.evidence.published.stored import StoredOutcome
 from mcusim.kernels.test_programs import FOLDER
 from mcusim.machine import load_machine
+from mcusim.measurements.interval.situation import SHARE, mix_of
+from mcusim.measurements.published.runs import PublishedRun
+from mcusim.measurements.published.stored import StoredOutcome
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.model.reordered import reordered
@@ -26,7 +26,7 @@ from mcusim.run_config.settings import settings
 
 __all__ = ["perform"]
 
-PROGRAMS = Path(str(files("mcusim.evidence.published"))) / "programs"
+PROGRAMS = Path(str(files("mcusim.measurements.published"))) / "programs"
 SHARE_DIGITS, LEAST_SHARE = 4, 0.0005
 DIGITS = 9  # of a figure that is kept: more would tell one machine's arithmetic from another's
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from mcusim.evidence.published.validation_result import QUANTITIES, Coverage, Statistics, Validation, ValidationRow
 from mcusim.evidence.validate.trials import trials_json, trials_summary
+from mcusim.measurements.published.validation_result import QUANTITIES, Coverage, Statistics, Validation, ValidationRow
 from mcusim.report.html.page import shortened
 from mcusim.text import columns, hanging_indent, percent, rounded
 
@@ -16,13 +16,13 @@ __all__ = ["coverage_lines", "in_base_unit", "ran", "validation_json", "validati
 
 
 def validation_json(validation: Validation) -> dict[str, Any]:
-    """``rows`` as :class:`~mcusim.evidence.published.validation_result.ValidationRow`, with their ``error``;
-    ``summary`` as :class:`~mcusim.evidence.published.validation_result.Statistics`; ``runs``, all figures of each run
-    by the command that repeats it.
+    """``rows`` as :class:`~mcusim.measurements.published.validation_result.ValidationRow`, with their ``error``;
+    ``summary`` as :class:`~mcusim.measurements.published.validation_result.Statistics`; ``runs``, all figures of each
+    run by the command that repeats it.
 
     Errors are in percent of the measurement. ``simulated`` and ``error`` are null where ``reason`` says why there is
-    no run. ``coverage`` as :class:`~mcusim.evidence.published.validation_result.Coverage`, ``trials`` as
-    :class:`~mcusim.evidence.published.validation_result.Trial`, with the error of each of their rows.
+    no run. ``coverage`` as :class:`~mcusim.measurements.published.validation_result.Coverage`, ``trials`` as
+    :class:`~mcusim.measurements.published.validation_result.Trial`, with the error of each of their rows.
     """
     return {
         "rows": [{**asdict(row), "error": row.error, "covered": row.covered} for row in validation.rows],

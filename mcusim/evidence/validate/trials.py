@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from mcusim.evidence.published.validation_result import Trial, TrialRow
+from mcusim.measurements.published.validation_result import Trial, TrialRow
 
 __all__ = ["trials", "trials_json", "trials_markdown", "trials_of", "trials_summary", "trials_table"]
 

@@ -11,15 +11,15 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from mcusim.evidence.interval.coverage import coverage, row_intervals
-from mcusim.evidence.interval.published_errors import PublishedError, published_errors, stored_errors
-from mcusim.evidence.published.runs import Published, PublishedRun
-from mcusim.evidence.published.stored import StoredOutcome, selected, stored_outcomes, with_outcomes
-from mcusim.evidence.published.validation_result import Validation
 from mcusim.evidence.validate.cache import OutcomeCache, cache_folder
 from mcusim.evidence.validate.models import FoundModel, find, models_folder
 from mcusim.evidence.validate.run import perform
 from mcusim.evidence.validate.trials import trials_of
+from mcusim.measurements.interval.coverage import coverage, row_intervals
+from mcusim.measurements.interval.published_errors import PublishedError, published_errors, stored_errors
+from mcusim.measurements.published.runs import Published, PublishedRun
+from mcusim.measurements.published.stored import StoredOutcome, selected, stored_outcomes, with_outcomes
+from mcusim.measurements.published.validation_result import Validation
 from mcusim.processes import deaf, pool, processes
 from mcusim.run_config.settings import require_type
 

@@ -100,7 +100,7 @@ class RunDifference(Displayed, SavedAsJson, SavedAsPage):
 
     ``parts`` sum to the difference of both latencies as the operators' cycles give them. ``exceeded`` are the limits
     that the second run is beyond, in words. ``ratios`` are those of the second over the first
-    (:func:`mcusim.evidence.annotate.diff` adds them).
+    (:func:`mcusim.api.diff.diff` adds them).
     """
 
     first: SavedRun

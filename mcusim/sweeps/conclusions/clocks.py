@@ -10,8 +10,8 @@ from itertools import pairwise
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from mcusim.evidence.interval.intervals import ratio_interval
-from mcusim.evidence.interval.situation import code_of
+from mcusim.measurements.interval.intervals import ratio_interval
+from mcusim.measurements.interval.situation import code_of
 from mcusim.results.measurement.interval import LEVEL, RatioInterval, RunFeatures
 from mcusim.sweeps.conclusions.series import Conclusion, Line, lines, ratios, span
 from mcusim.units import parse_clock

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import mcusim
+from mcusim.api.simulate import replay
 from mcusim.commands.app import main
 from mcusim.engine.execute import execute_recorded
 from mcusim.engine.recorded.retiming import Retiming
 from mcusim.errors import InputError, ProgramError, UsageError
-from mcusim.evidence.annotate import replay
 from mcusim.machine import load_machine
 from mcusim.memory.state_builder import WritingSide
 from mcusim.memory.state_layout import TICK

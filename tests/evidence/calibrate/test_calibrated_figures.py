@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 
 from mcusim.evidence.calibrate.measurements import read_measurements
-from mcusim.evidence.published.matching import SRAM_BUDGETS
-from mcusim.evidence.published.rows import rows
+from mcusim.measurements.published.matching import SRAM_BUDGETS
+from mcusim.measurements.published.rows import rows
 from mcusim.units import parse_size
 from tests.support.cases import only_with_all_cases
 from tests.support.paths import REPOSITORY

@@ -11,7 +11,7 @@ from statistics import fmean, median
 import pytest
 
 from mcusim.evidence.calibrate.supply_currents import median_current, scale_lines
-from mcusim.evidence.interval.error_model import CURRENT
+from mcusim.measurements.interval.error_model import CURRENT
 from tests.support.paths import REPOSITORY
 
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from mcusim.evidence.interval.coverage import coverage
-from mcusim.evidence.interval.published_errors import published_errors
-from mcusim.evidence.published.validation_result import Validation, ValidationRow
 from mcusim.evidence.validate.page import validation_html
 from mcusim.evidence.validate.page_answer import answer
 from mcusim.evidence.validate.page_memory import MEMORY, memory_section, trials_section
 from mcusim.evidence.validate.table import validation_json
 from mcusim.evidence.validate.trials import trials
 from mcusim.evidence.validate.validate import stored_validation
+from mcusim.measurements.interval.coverage import coverage
+from mcusim.measurements.interval.published_errors import published_errors
+from mcusim.measurements.published.validation_result import Validation, ValidationRow
 from mcusim.report.html.page import plain
 from mcusim.text import percent, rounded
 from tests.support.cases import only_with_all_cases

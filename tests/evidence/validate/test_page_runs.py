@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from mcusim.evidence.published.validation_result import Coverage, Validation, ValidationRow
 from mcusim.evidence.validate.page import validation_html
 from mcusim.evidence.validate.page_answer import answer
 from mcusim.evidence.validate.page_memory import MEMORY
 from mcusim.evidence.validate.page_runs import runs_section
 from mcusim.evidence.validate.validate import stored_validation
+from mcusim.measurements.published.validation_result import Coverage, Validation, ValidationRow
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.pages.browser import Opened, opened
 

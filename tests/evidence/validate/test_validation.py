@@ -19,20 +19,20 @@ from hypothesis import strategies as st
 
 import mcusim
 from mcusim.errors import UsageError
-from mcusim.evidence.published.runs import PublishedRun, published
-from mcusim.evidence.published.stored import FIGURES, StoredOutcome
-from mcusim.evidence.published.validation_result import (
+from mcusim.evidence.validate import cache as validation_cache
+from mcusim.evidence.validate import validate as study
+from mcusim.evidence.validate.models import find, models_folder
+from mcusim.evidence.validate.table import validation_json, validation_table
+from mcusim.evidence.validate.validate import stored_validation, validate
+from mcusim.measurements.published.runs import PublishedRun, published
+from mcusim.measurements.published.stored import FIGURES, StoredOutcome
+from mcusim.measurements.published.validation_result import (
     ALL_BOARDS,
     Validation,
     ValidationRow,
     rank_correlation,
     statistics,
 )
-from mcusim.evidence.validate import cache as validation_cache
-from mcusim.evidence.validate import validate as study
-from mcusim.evidence.validate.models import find, models_folder
-from mcusim.evidence.validate.table import validation_json, validation_table
-from mcusim.evidence.validate.validate import stored_validation, validate
 from tests.support.cases import only_with_all_cases
 from tests.support.paths import REPOSITORY
 

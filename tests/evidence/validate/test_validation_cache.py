@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.evidence.published.runs import published
-from mcusim.evidence.published.stored import FIGURES, StoredOutcome
 from mcusim.evidence.validate import cache as validation_cache
 from mcusim.evidence.validate.cache import OutcomeCache, cache_folder
+from mcusim.measurements.published.runs import published
+from mcusim.measurements.published.stored import FIGURES, StoredOutcome
 
 SOME = StoredOutcome({name: 1234.5 for name, _ in FIGURES.values()})
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from mcusim.evidence.published.validation_result import Validation, ValidationRow
 from mcusim.evidence.validate.page import validation_html
 from mcusim.evidence.validate.validate import stored_validation
+from mcusim.measurements.published.validation_result import Validation, ValidationRow
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.pages.browser import seen
 from tests.support.pages.pages import Page, asks_for_nothing

@@ -12,14 +12,14 @@ import pytest
 
 from mcusim.api import emulate, simulate
 from mcusim.api.plan_memory import memory, priced
-from mcusim.evidence.published.runs import PublishedRun, published
-from mcusim.evidence.published.stored import stored_outcomes, stored_rows
-from mcusim.evidence.published.validation_result import Validation
 from mcusim.evidence.validate import validate as study
 from mcusim.evidence.validate.run import perform
 from mcusim.evidence.validate.validate import stored_validation, validate
 from mcusim.kernels.test_programs import FOLDER
 from mcusim.machine import load_machine
+from mcusim.measurements.published.runs import PublishedRun, published
+from mcusim.measurements.published.stored import stored_outcomes, stored_rows
+from mcusim.measurements.published.validation_result import Validation
 from mcusim.model.zoo import parse_name
 from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.paths import REPOSITORY, shared_models

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 import mcusim
-from mcusim.api.simulate import plan_program
+from mcusim.api.simulate import plan_program, replay
 from mcusim.commands.app import main
-from mcusim.evidence.annotate import replay
 from mcusim.machine.catalog import config_directory
 from mcusim.program import program_lines, read_program
 from mcusim.report.text.compare import compare_table

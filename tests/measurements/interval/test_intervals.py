@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import mcusim
-from mcusim.evidence.interval import published_errors as module
-from mcusim.evidence.interval.coverage import coverage
-from mcusim.evidence.interval.error_model import FLAGS
-from mcusim.evidence.interval.published_errors import QUANTITIES, published_errors, stored_errors
-from mcusim.evidence.published.stored import stored_outcomes, stored_rows
 from mcusim.evidence.validate.validate import stored_validation
 from mcusim.machine import load_machine
+from mcusim.measurements.interval import published_errors as module
+from mcusim.measurements.interval.coverage import coverage
+from mcusim.measurements.interval.error_model import FLAGS
+from mcusim.measurements.interval.published_errors import QUANTITIES, published_errors, stored_errors
+from mcusim.measurements.published.stored import stored_outcomes, stored_rows
 from mcusim.results import Result
 from mcusim.results.measurement.interval import Interval
 from tests.support.cases import only_with_all_cases

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcusim.errors import McusimError, UsageError
-from mcusim.evidence.published.rows import measured
 from mcusim.machine import load_shipped, machine_names
 from mcusim.machine.description import Machine
+from mcusim.measurements.published.rows import measured
 from mcusim.model.graph import Graph
 from mcusim.plan import SRAM_BUDGET, PlanOptions, plan
 from mcusim.plan.options import WEIGHTS

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from mcusim.api.compare import BOARDS, Case
+from mcusim.api.cases import BOARDS, Case
 from mcusim.errors import UsageError
-from mcusim.evidence.published.matching import SRAM_BUDGETS
 from mcusim.machine.description import Machine
+from mcusim.measurements.published.matching import SRAM_BUDGETS
 from mcusim.plan import SRAM_BUDGET
 from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.plan.registry import takers

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import exp, log2
 
-from mcusim.evidence.interval.published_errors import stored_errors, stored_model
+from mcusim.measurements.interval.published_errors import stored_errors, stored_model
 from mcusim.results.energy import Energy
 from mcusim.results.measurement.interval import AS_PUBLISHED, LEVEL, Interval, RatioInterval, Ratios, RunFeatures
 
@@ -22,7 +22,7 @@ _LARGE = 0.1  # share of the cycles in operators that no published run has, from
 def interval(of: RunFeatures, energy: Energy) -> Interval:
     """Where measurements of that run's latency and energy are expected.
 
-    Not modelled: what :mod:`mcusim.evidence.interval.error_model` does not model.
+    Not modelled: what :mod:`mcusim.measurements.interval.error_model` does not model.
     """
     rows = [stored_error.situation for stored_error in stored_errors() if stored_error.row.quantity == "latency"]
     latency, joules = (_scaled(getattr(energy, figure), _range(quantity, of)) for quantity, figure in _FIGURE.items())
@@ -45,7 +45,8 @@ def ratios(first: tuple[RunFeatures, Energy], second: tuple[RunFeatures, Energy]
 
 def ratio_interval(first: RunFeatures, second: RunFeatures, simulated: float, quantity: str) -> RatioInterval:
     """That of the first run's figure over the second's, which is ``simulated``; ``quantity`` is a key of
-    :data:`mcusim.evidence.interval.published_errors.QUANTITIES`. Both are taken to be measured by the same people."""
+    :data:`mcusim.measurements.interval.published_errors.QUANTITIES`. Both are taken to be measured by the same
+    people."""
     if first == second and simulated == 1.0:
         return RatioInterval(LEVEL, 1.0, 1.0, 1.0)  # one run
     situation, other = (replace(side, source=_USER) for side in (first, second))

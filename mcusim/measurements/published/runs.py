@@ -13,14 +13,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from mcusim.evidence.published.rows import memory_rows, rows
+from mcusim.measurements.published.rows import memory_rows, rows
 from mcusim.units import parse_size
 
 __all__ = ["Published", "PublishedRun", "published"]
 
 _PROGRAMS = "mcusim/kernels/test_programs/elf"  # the test programs, in the checkout
-_TASKS = "mcusim/evidence/published/programs"  # programs as `mcusim replay` plays them
-_KERNELS = "mcusim/evidence/published/kernels"  # kernel sets that were made for a row's network
+_TASKS = "mcusim/measurements/published/programs"  # programs as `mcusim replay` plays them
+_KERNELS = "mcusim/measurements/published/kernels"  # kernel sets that were made for a row's network
 _USED = "duplicate"  # the use of a row that repeats an experiment of another table
 
 
@@ -60,7 +60,7 @@ class PublishedRun:
     @property
     def own_kernels(self) -> Path | None:
         """The folder of ``kernels`` where that is a set of this package's, made for the row's network."""
-        folder = Path(str(files("mcusim.evidence.published"))) / "kernels" / self.kernels
+        folder = Path(str(files("mcusim.measurements.published"))) / "kernels" / self.kernels
         return folder if self.kernels and folder.is_dir() else None
 
     @property
@@ -138,7 +138,7 @@ def _number(row: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _document() -> Mapping[str, Any]:
-    text = files("mcusim.evidence.published").joinpath("published_runs.toml").read_text(encoding="utf-8")
+    text = files("mcusim.measurements.published").joinpath("published_runs.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import exp
 from statistics import median
 
-from mcusim.evidence.interval.intervals import kept
-from mcusim.evidence.interval.published_errors import QUANTITIES, PublishedError, error_model
-from mcusim.evidence.published.validation_result import Coverage, ValidationRow
+from mcusim.measurements.interval.intervals import kept
+from mcusim.measurements.interval.published_errors import QUANTITIES, PublishedError, error_model
+from mcusim.measurements.published.validation_result import Coverage, ValidationRow
 from mcusim.results.measurement.interval import LEVEL
 
 __all__ = ["LEFT_OUT", "coverage", "predicted", "row_intervals"]

@@ -1,6 +1,6 @@
 """The published rows compared with figures: from runs, or as they ship with mcusim.
 
-Not modelled: how far off each may be (:mod:`mcusim.evidence.interval`).
+Not modelled: how far off each may be (:mod:`mcusim.measurements.interval`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import cache
 from importlib.resources import files
 
 from mcusim.errors import UsageError
-from mcusim.evidence.published.runs import Published, PublishedRun, published
-from mcusim.evidence.published.validation_result import ValidationRow
+from mcusim.measurements.published.runs import Published, PublishedRun, published
+from mcusim.measurements.published.validation_result import ValidationRow
 from mcusim.run_config.settings import NameArg, require_type
 
 __all__ = ["FIGURES", "STORED", "StoredOutcome", "selected", "stored_outcomes", "stored_rows", "with_outcomes"]
@@ -76,7 +76,7 @@ def with_outcomes(
 
 def stored_outcomes() -> dict[PublishedRun, StoredOutcome]:
     """What ships with mcusim, for every run that can be done."""
-    text = files("mcusim.evidence.published").joinpath(STORED).read_text(encoding="utf-8")
+    text = files("mcusim.measurements.published").joinpath(STORED).read_text(encoding="utf-8")
     figures: Mapping[str, Mapping[str, float]] = json.loads(text)
     nothing = StoredOutcome(reason="no figures of it ship; scripts/evidence/validation writes them")
     runs = (published_row.run for published_row in published() if published_row.run.cannot is None)

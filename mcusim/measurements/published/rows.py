@@ -42,7 +42,7 @@ def memory_rows() -> tuple[Mapping[str, str], ...]:
 
 
 def _table(name: str) -> tuple[Mapping[str, str], ...]:
-    text = files("mcusim.evidence.published").joinpath(name).read_text(encoding="utf-8")
+    text = files("mcusim.measurements.published").joinpath(name).read_text(encoding="utf-8")
     return tuple(csv.DictReader(text.splitlines()))
 
 

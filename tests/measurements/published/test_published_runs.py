@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
+from mcusim.api.table_cases import tinyops_cases
 from mcusim.api.verify import verify
 from mcusim.cpu.cores import CORES
-from mcusim.evidence.published import matching as experiment
-from mcusim.evidence.published import runs as published_runs
-from mcusim.evidence.published.rows import memory_rows, rows
-from mcusim.evidence.published.runs import published
-from mcusim.evidence.published.stored import FIGURES, stored_rows
-from mcusim.evidence.published.table_cases import tinyops_cases
 from mcusim.evidence.validate.run import PROGRAMS
 from mcusim.kernels import profile_names
 from mcusim.kernels.kernel_set import load_set, set_names
 from mcusim.kernels.test_programs import FOLDER
 from mcusim.machine import load_machine, machine_names
+from mcusim.measurements.published import matching as experiment
+from mcusim.measurements.published import runs as published_runs
+from mcusim.measurements.published.rows import memory_rows, rows
+from mcusim.measurements.published.runs import published
+from mcusim.measurements.published.stored import FIGURES, stored_rows
 from mcusim.model import zoo_names
 from mcusim.model.zoo import parse_name
 from mcusim.plan import SRAM_BUDGET

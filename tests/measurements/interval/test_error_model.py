@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mcusim.evidence.interval.error_model import CURRENT, FLAGS, OF_MODEL, PRIOR, WEIGHTS, ErrorModel, likeness
+from mcusim.measurements.interval.error_model import CURRENT, FLAGS, OF_MODEL, PRIOR, WEIGHTS, ErrorModel, likeness
 from mcusim.results.measurement.interval import LEVEL, RunFeatures
 
 BASE = RunFeatures("board", "cortex-m4", "code", "replay", "tinyops", (("CONV_2D", 0.6), ("ADD", 0.4)), "model")

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import log
 
-from mcusim.evidence.interval.error_model import CURRENT, ErrorModel
-from mcusim.evidence.interval.situation import SHARE, code_of
-from mcusim.evidence.published.stored import stored_outcomes, stored_rows
-from mcusim.evidence.published.validation_result import ValidationRow
 from mcusim.machine import load_shipped
+from mcusim.measurements.interval.error_model import CURRENT, ErrorModel
+from mcusim.measurements.interval.situation import SHARE, code_of
+from mcusim.measurements.published.stored import stored_outcomes, stored_rows
+from mcusim.measurements.published.validation_result import ValidationRow
 from mcusim.results.measurement.interval import RunFeatures
 
 __all__ = ["QUANTITIES", "PublishedError", "error_model", "published_errors", "stored_errors"]

@@ -26,7 +26,7 @@ boards as well as within.
 Source: Gaussian-process regression with several random effects, C. E. Rasmussen and C. K. I. Williams, "Gaussian
 Processes for Machine Learning", 2006, 2.2 and 5.2; hierarchical models, A. Gelman et al., "Bayesian Data Analysis",
 3rd edition, chapter 5. The weights are assumptions, chosen before the coverage was looked at; leave-one-out coverage
-(:mod:`mcusim.evidence.interval.coverage`) is what checks them. Not modelled: errors that are not symmetric in the
+(:mod:`mcusim.measurements.interval.coverage`) is what checks them. Not modelled: errors that are not symmetric in the
 logarithm, and scales that differ between sources.
 """
 

@@ -1,0 +1,39 @@
+"""What was measured of a run, and where a measurement of it is to be expected.
+
+A firmware's own schedule has neither: what was published is of inferences. Not modelled: what
+:mod:`mcusim.measurements.published.matching` and :mod:`mcusim.measurements.interval.error_model` say they do not.
+"""
+
+from __future__ import annotations
+
+from mcusim.engine.run import Run
+from mcusim.machine.description import Machine
+from mcusim.measurements.interval.intervals import interval
+from mcusim.measurements.interval.situation import situation
+from mcusim.measurements.published.deviation import differs_from_published
+from mcusim.measurements.published.matching import published_for, published_for_program
+from mcusim.results.energy import Energy
+from mcusim.results.measurement.interval import Interval
+from mcusim.results.measurement.measured import Measured
+from mcusim.run_config.settings import RunRequest
+
+__all__ = ["interval_of", "measured_of"]
+
+
+def measured_of(request: RunRequest, machine: Machine) -> Measured | None:
+    """The published figures of that very experiment."""
+    if request.graph is not None and not request.given:
+        return published_for(request.graph, machine, request.settings, request.program)
+    if request.program is None or request.program.header.recorded:
+        return None
+    return published_for_program(request.program, machine, request.settings)
+
+
+def interval_of(request: RunRequest, machine: Machine, run: Run, energy: Energy) -> Interval | None:
+    """Where a measurement of ``run`` is expected."""
+    if run.header.recorded:
+        return None
+    chosen = request.settings
+    deviation = differs_from_published(run.header, machine, chosen.run)
+    kernels = chosen.kernels.label(run.kernels)
+    return interval(situation(run, request.program, machine, kernels, deviation), energy)
