@@ -1,7 +1,7 @@
-"""Logs of JSON lines that a killed run goes on with: a first line that says what is run and how, then a record for each
-part of it, written as soon as all before it are there.
+"""Logs of JSON lines that a killed run goes on with.
 
-A last line that was cut short is not read and written again. Not modelled: two runs that write one file.
+A first line says what is run and how; then comes a record for each part of it, written as soon as all before it are
+there. A last line that was cut short is not read and written again. Not modelled: two runs that write one file.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def test_the_classes_are_those_of_the_package(kind: str) -> None:
         "EmulationResult": "results.emulation", "Graph": "model.graph", "Machine": "machine.description",
         "MemoryPlan": "results.memory_plan", "ModelInspection": "results.inspection", "Result": "results.result",
         "Reordered": "report.text.reorder", "RunDifference": "results.saved.run_difference",
-        "Validation": "evidence.published.validation_result", "Verification": "verification.verification",
+        "Validation": "measurements.published.validation_result", "Verification": "verification.verification",
             "FirmwareVerification": "verification.firmware.result",
     }  # fmt: skip
     assert isinstance(getattr(import_module(f"mcusim.{homes[kind]}"), kind), type)

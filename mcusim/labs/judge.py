@@ -138,7 +138,7 @@ def worth(rules: Rules, verdict: AnswerVerdict, wrong: int, hints: int) -> float
 
 
 class Grader:
-    """Judges answers by the figures of the lab's own runs, which do not depend on what a student did."""
+    """Grades answers by the figures of the lab's own runs, which do not depend on what a student did."""
 
     def __init__(self, figures: Figures) -> None:
         self.figures = figures

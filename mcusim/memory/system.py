@@ -103,7 +103,7 @@ class MemorySystem:
         replay.sync(self.state, cycle * L.TICK, self.first_block, len(set(self.blocks.values())))
 
     def measure(self, action: Callable[[Any], Any]) -> dict[str, AccessStats]:
-        """Run ``action(state)`` and return the demand by region name (regions not touched are left out)."""
+        """Run ``action(state)`` and return the accesses by region name (regions not touched are left out)."""
         before = self.snapshot()
         action(self.state)
         if not 0 <= self.state[L.NOW] < LAST_TICK:
@@ -115,7 +115,7 @@ class MemorySystem:
         return list(self._counts.tolist())
 
     def since(self, before: list[list[int]]) -> dict[str, AccessStats]:
-        """The demand since :meth:`snapshot` by region name (regions not touched are left out)."""
+        """The accesses since :meth:`snapshot` by region name (regions not touched are left out)."""
         after = self.snapshot()
         entries: dict[str, list[int]] = {}
         for name, ports in self._ports:

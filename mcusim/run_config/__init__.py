@@ -1,1 +1,1 @@
-"""The request for a run: settings, kernels and input tensors, checked and resolved once."""
+"""The configuration of a run: settings, kernels and input tensors, checked and resolved once."""

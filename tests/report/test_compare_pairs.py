@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -89,7 +90,8 @@ def test_the_verdict_names_what_did_not_run() -> None:
 def test_progress_gets_each_row_when_it_is_done() -> None:
     seen: list[Result] = []
     cases = product_cases("figure-1", F746, ["internal", "external"], [base_settings()])
-    assert seen == [] and compare_cases(cases, progress=seen.append).rows == tuple(seen) and len(seen) == 2
+    rows = compare_cases(cases, progress=seen.append).rows
+    assert [replace(row, ratios=None) for row in rows] == seen and len(seen) == 2
 
 
 def test_a_single_machine_is_not_named(found: Comparison) -> None:

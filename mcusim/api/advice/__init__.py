@@ -1,1 +1,1 @@
-"""RunLimits that a user names, and ways out of a negative answer."""
+"""Limits that a user names, and ways out of a negative answer."""

@@ -132,9 +132,7 @@ def _simulated(
         models or None, machines, every, kernels, planning.given, run, costs=planning.costs, **chosen
     )
     with bar("simulating", len(cases)) as step:
-        return compare_cases(
-            cases, overrides=planning.overrides, allow_unknown=planning.allow_unknown, progress=step
-        )
+        return compare_cases(cases, overrides=planning.overrides, allow_unknown=planning.allow_unknown, progress=step)
 
 
 def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:

@@ -47,7 +47,7 @@ class LoopPeriod:
 
 
 def repetition(moments: Sequence[CoreSnapshot], kinds: Mapping[str, Any], writes: Any) -> LoopPeriod | None:
-    """What the rounds between three moments have in common, None: they do not repeat.
+    """What the rounds between three snapshots have in common, None: they do not repeat.
 
     ``kinds`` of the slots of the core, memory and branches; ``writes`` says which slots of ``accesses`` count stores.
     """

@@ -282,15 +282,15 @@ def test_every_run_has_stored_figures_and_no_other_has() -> None:
     runs = {one.run.command for one in published() if one.run.command}
     assert {*stored_validation().figures} == runs
     stored = json.loads(
-        (REPOSITORY / "mcusim" / "evidence" / "published" / "validation.json").read_text(encoding="utf-8")
+        (REPOSITORY / "mcusim" / "measurements" / "published" / "validation.json").read_text(encoding="utf-8")
     )
     assert list(stored) == list(dict.fromkeys(one.run.command for one in published() if one.run.command))
 
 
 def test_the_script_writes_nothing_without_all_models() -> None:
-    stored = (REPOSITORY / "mcusim" / "evidence" / "published" / "validation.json").read_bytes()
+    stored = (REPOSITORY / "mcusim" / "measurements" / "published" / "validation.json").read_bytes()
     environment = {name: value for name, value in os.environ.items() if name != "MCUSIM_MODELS"}
     script = [sys.executable, str(REPOSITORY / "scripts" / "evidence" / "validation")]
     done = subprocess.run(script, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 1 and done.stderr.startswith("nothing is written, for these are not run:\n  mcusim ")
-    assert (REPOSITORY / "mcusim" / "evidence" / "published" / "validation.json").read_bytes() == stored
+    assert (REPOSITORY / "mcusim" / "measurements" / "published" / "validation.json").read_bytes() == stored
