@@ -175,16 +175,16 @@ def _tflm_head(plan: MemoryPlan) -> int | None:
 
 
 def _planned(
-    timeline: Timeline, accounting: Accounting, names: Iterable[str], align: int, seconds: float, graph: Graph
+    lifetimes: Timeline, accounting: Accounting, names: Iterable[str], align: int, seconds: float, graph: Graph
 ) -> Planned:
     """The residents by each of the allocators, by the file's plan too where that can be used."""
-    tensors = [resident.tensors[0] if resident.tensors else -1 for resident in timeline.residents]
+    tensors = [resident.tensors[0] if resident.tensors else -1 for resident in lifetimes.residents]
     stored = stored_offsets(graph, tensors, "optimal", accounting.in_place)
     able = [name for name in names if name != OFFLINE] + [OFFLINE] * (stored is not None)
     if OFFLINE in names and stored is None:
         stored_offsets(graph, tensors, OFFLINE, accounting.in_place)  # says what is wrong with it
-    placed = {name: allocate(timeline.blocks, name, align, min(seconds, PLACING), stored) for name in able}
-    return Planned(timeline, accounting, placed)
+    placed = {name: allocate(lifetimes.blocks, name, align, min(seconds, PLACING), stored) for name in able}
+    return Planned(lifetimes, accounting, placed)
 
 
 def _able(timelines: Iterable[Timeline], allocator: str) -> list[str]:

@@ -74,11 +74,11 @@ def tensor_offsets(plan: MemoryPlan) -> tuple[int, ...]:
 
     Raises UsageError for an allocator that moves them.
     """
-    numbers = [-1] * len(plan.graph.tensors)
+    offsets = [-1] * len(plan.graph.tensors)
     for resident, offset in zip(plan.after.timeline.residents, plan.addresses.offsets, strict=True):
         for tensor in resident.tensors:
-            numbers[tensor] = offset
-    return tuple(numbers)
+            offsets[tensor] = offset
+    return tuple(offsets)
 
 
 def reorder(

@@ -85,8 +85,8 @@ class VerifyRequest:
 
     @staticmethod
     def _first(given: Mapping[str, Any]) -> str | None:
-        text = next((name for name, value in given.items() if value is not None), None)
-        return None if text is None else "--" + text.replace("_", "-")
+        option = next((name for name, value in given.items() if value is not None), None)
+        return None if option is None else "--" + option.replace("_", "-")
 
 
 def check_request(asked: VerifyRequest) -> None:

@@ -23,14 +23,14 @@ MADE = "Written by mcusim generate; the array and all calls are those of one mod
 def ends_type(graph: Graph, tensors: Sequence[int]) -> str:
     """What pointers to inputs or outputs point to: their type, or void where they differ. Raises UnsupportedError for a
     type that C has no name for, and for an end that is a constant."""
-    items = set()
+    types = set()
     for t in tensors:
         tensor = graph.tensors[t]
         if tensor.constant or tensor.dtype not in C_TYPES:
             why = "is a constant" if tensor.constant else f"is of {tensor.dtype}"
             raise UnsupportedError(f"cannot generate {graph.name}: input or output '{tensor.name[:80]}' {why}")
-        items.add(C_TYPES[tensor.dtype])
-    return items.pop() if len(items) == 1 else "void"
+        types.add(C_TYPES[tensor.dtype])
+    return types.pop() if len(types) == 1 else "void"
 
 
 def header_text(graph: Graph) -> str:

@@ -225,8 +225,8 @@ class Emulator(GuestCore):
     def _learn(self, address: int, size: int) -> Stop | None:
         """Decode and time a block that is executed for the first time."""
         s = self.memory.state
-        number = int(find(s, address))
-        if number >= 0 and not s[number + L.FLAGS] & L.EXECUTE:
+        record = int(find(s, address))
+        if record >= 0 and not s[record + L.FLAGS] & L.EXECUTE:
             return self._refuse(C.NOT_EXECUTABLE, address)
         if self.code.full:
             return self._refuse(C.ENDLESS_CODE, address)

@@ -30,4 +30,4 @@ def note(c: State, kind: int, pc: int, address: int) -> None:
 def noted(state: Any) -> dict[int, Note]:
     """By kind what was done at all."""
     notes = state[C.NOTES : C.NOTES + C.MOST_NOTES * C.NOTE].reshape(-1, C.NOTE).tolist()
-    return {kind: Note(*note) for kind, note in enumerate(notes) if note[C.NOTE_COUNT]}
+    return {kind: Note(*row) for kind, row in enumerate(notes) if row[C.NOTE_COUNT]}

@@ -78,7 +78,7 @@ def _table_at(image: Image, machine: Machine, address: int) -> tuple[int, int] |
     sp, reset = image.word_at(address), image.word_at(address + 4)
     if address % TABLE or sp is None or reset is None or not _is_stack(sp, machine) or not reset & 1:
         return None
-    return (sp & ~3, reset & ~1) if any(_runs(image, index) for index in _seen_at(machine, reset & ~1)) else None
+    return (sp & ~3, reset & ~1) if any(_runs(image, alias) for alias in _seen_at(machine, reset & ~1)) else None
 
 
 def _seen_at(machine: Machine, address: int) -> Iterator[int]:

@@ -99,11 +99,11 @@ class GuestProgram:
         size = -(-P.call_size(self.graph, op, kernel.layout) // 8) * 8
         first = self.home(f"node{op.index}", size * P.calls(op))
         inputs, outputs = self._inputs(task, op), self.spans(task, "output")
-        counts = {role: next((s.address for s in self.spans(task, role)), 0) for role in _SINGLE}
+        addresses = {role: next((s.address for s in self.spans(task, role)), 0) for role in _SINGLE}
         calls = []
         for part in range(P.calls(op)):
             at = first + part * size
-            places = P.Places(at, inputs, [span.address for span in outputs], **counts)
+            places = P.Places(at, inputs, [span.address for span in outputs], **addresses)
             written = [*(outputs[part : part + 1] if P.calls(op) > 1 else outputs)]
             written += [*self.spans(task, "scratch"), *self.spans(task, "state")]
             calls.append((at, P.call_bytes(self.graph, op, places, task.rows, part), written))

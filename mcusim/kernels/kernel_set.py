@@ -75,8 +75,8 @@ class Kernel:
 
     def called_for(self, g: Geometry) -> Kernel:
         """This kernel with the function that compiled code calls for ``g``."""
-        text = next((line[1] for line in self.direct if self._evaluated("direct", line[0], g) > 0), None)
-        return self if text is None else replace(self, symbol=text)
+        symbol = next((line[1] for line in self.direct if self._evaluated("direct", line[0], g) > 0), None)
+        return self if symbol is None else replace(self, symbol=symbol)
 
     def without(self, techniques: Collection[str]) -> Kernel:
         """This kernel without the functions that rest on any of ``techniques``."""

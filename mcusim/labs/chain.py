@@ -20,14 +20,14 @@ def chain_begin(lab: str, version: int, seed: int) -> str:
 def chained(begin: str, answers: Iterable[tuple[str, Sequence[str], int]]) -> tuple[list[list[str]], str]:
     """The hashes of all tries, a list for each of the ``answers`` (id, what was typed, how many hints), and the seal of
     the whole. ``begin`` says whose answers they are."""
-    last, items = _link(begin), list[list[str]]()
+    last, hashes = _link(begin), list[list[str]]()
     for id, typed, hints in answers:
-        items.append([])
+        hashes.append([])
         for text in typed:
             last = _link(last, id, text)
-            items[-1].append(last)
+            hashes[-1].append(last)
         last = _link(last, id, str(hints))
-    return items, last
+    return hashes, last
 
 
 def _link(*parts: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mcusim.errors import InputError
 from mcusim.labs.figures import Figures, machine_of, setups, shown
-from mcusim.labs.judge import Grader, Rules, judged
+from mcusim.labs.grader import Grader, Rules, judged
 from mcusim.labs.lab import Arrange, Ask, Choose, Compare, Design, Lab, LabRun, Predict, Question, Watch
 from mcusim.labs.lab_file import LabFile
 from mcusim.labs.texts import plain_numbers, text_fields
@@ -56,14 +56,14 @@ def findings(
 
 
 def _of_lab(lab: Lab, figures: Figures) -> Iterator[Problem]:
-    judge = Grader(figures)
+    grader = Grader(figures)
     predictions = {step.id: step for step in lab.steps if isinstance(step, Predict)}
     yield from _of_texts(lab, figures)
     yield from _of_replacement(lab, figures.folder)
     for number, part in enumerate(lab.part):
         for index, step in enumerate(part.step):
             try:
-                for path, rule in _of_step(step, predictions, figures, judge):
+                for path, rule in _of_step(step, predictions, figures, grader):
                     yield ("part", number, "step", index, *path), rule
                 figures.filled(step)
             except ValueError as error:  # an expression without a value
@@ -108,7 +108,7 @@ def _plain_numbers(file: LabFile) -> Iterator[Problem]:
             yield place, f"{', '.join(dict.fromkeys(numbers))}: {BRACES_NEEDED}"
 
 
-def _of_step(step: object, predictions: dict[str, Predict], figures: Figures, judge: Grader) -> Iterator[Problem]:
+def _of_step(step: object, predictions: dict[str, Predict], figures: Figures, grader: Grader) -> Iterator[Problem]:
     match step:
         case LabRun():
             if figures.run(step.run)["latency_ms"] is None:
@@ -120,7 +120,7 @@ def _of_step(step: object, predictions: dict[str, Predict], figures: Figures, ju
             if not asked.low <= value <= asked.high:
                 yield ("with",), f"is {shown(value)}, which could not be predicted: {asked.low:g} to {asked.high:g}"
         case Ask() | Choose() | Arrange() | Design():
-            yield from _of_question(step, figures, judge)
+            yield from _of_question(step, figures, grader)
 
 
 def _of_film(step: Watch, figures: Figures) -> Iterator[Problem]:
@@ -136,10 +136,10 @@ def _of_film(step: Watch, figures: Figures) -> Iterator[Problem]:
             yield ("sees",), f"there are no {name[:40]} in the film; there are {kinds or 'no events'}"
 
 
-def _of_question(step: Question, figures: Figures, judge: Grader) -> Iterator[Problem]:
+def _of_question(step: Question, figures: Figures, grader: Grader) -> Iterator[Problem]:
     match step:
         case Ask():
-            yield from _of_number(step, judge)
+            yield from _of_number(step, grader)
         case Choose():
             if figures.asked(step.holds) is not True:
                 parts = [part for part in step.holds.split(" and ") if figures.asked(part) is not True]
@@ -151,7 +151,7 @@ def _of_question(step: Question, figures: Figures, judge: Grader) -> Iterator[Pr
                 if isclose(a, b, rel_tol=_TIE):
                     yield ("items",), f"{step.items[i].text} and {step.items[j].text} are as good as equal, {shown(a)}"
         case Design():
-            yield from _of_design(judge.rules(step))
+            yield from _of_design(grader.rules(step))
 
 
 def _of_design(rules: Rules) -> Iterator[Problem]:
@@ -164,8 +164,8 @@ def _of_design(rules: Rules) -> Iterator[Problem]:
         yield ("goal",), f"is {shown(good[0])} whatever is chosen: it has to depend on the knobs"
 
 
-def _of_number(step: Ask, judge: Grader) -> Iterator[Problem]:
-    rules = judge.rules(step)
+def _of_number(step: Ask, grader: Grader) -> Iterator[Problem]:
+    rules = grader.rules(step)
     for number, (value, _, name) in enumerate(rules.wrong):
         verdict = judged(rules, repr(float(value)), 0)
         if verdict.right:

@@ -34,25 +34,25 @@ def _name(grade: Grade) -> str:
     return grade.student if grade.student is not None else f"seed {grade.seed}"
 
 
-def class_table(labs: CollectedLabs) -> str:
+def class_table(collected: CollectedLabs) -> str:
     """Students and their points, for a terminal."""
-    rows = [list(HEAD), *(_row(grade) for grade in labs.grades)]
-    notes = [*(f"{grade.file}: {grade.note}" for grade in labs.grades if grade.note), *labs.repeated]
+    rows = [list(HEAD), *(_row(grade) for grade in collected.grades)]
+    notes = [*(f"{grade.file}: {grade.note}" for grade in collected.grades if grade.note), *collected.repeated]
     return "\n".join(
         [*columns([[shortened(printable(cell), 40) for cell in row] for row in rows], left=2, indent=0), *notes]
     )
 
 
-def grades_csv(labs: CollectedLabs) -> str:
+def grades_csv(collected: CollectedLabs) -> str:
     """A line for each student, with the points of each question in a column of its own, of a text ``to read``; a
     spreadsheet takes no cell of it for a formula."""
-    several = [(name, question.id) for name, lab in labs.labs.items() for question in lab.questions]
+    several = [(name, question.id) for name, lab in collected.labs.items() for question in lab.questions]
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)  # whatever a spreadsheet separates by
     writer.writerow(
-        [*HEAD, "seed", "file", "note", *(f"{name}.{id}" if len(labs.labs) > 1 else id for name, id in several)]
+        [*HEAD, "seed", "file", "note", *(f"{name}.{id}" if len(collected.labs) > 1 else id for name, id in several)]
     )
-    for grade in labs.grades:
+    for grade in collected.grades:
         points = {
             (grade.lab, question.id): f"{question.points:g}" if question.graded else "to read"
             for question in grade.questions
@@ -69,20 +69,20 @@ def _harmless(cell: str) -> str:
     return f"'{cell}" if begins and not _NUMBER.fullmatch(cell) and cell != "-" else cell
 
 
-def class_html(labs: CollectedLabs) -> str:
+def class_html(collected: CollectedLabs) -> str:
     """The page, of each lab on its own."""
     parts: list[str | PlotFigure] = []
-    if labs.repeated:
-        parts += ["<h2>Handed in twice</h2>", bullets([plain(text) for text in labs.repeated])]
-    if labs.refused:
-        parts += ["<h2>Files that were not judged</h2>", bullets([plain(text) for text in labs.refused])]
-    for name, lab in labs.labs.items():
-        parts += _of_lab(labs, name, lab)
+    if collected.repeated:
+        parts += ["<h2>Handed in twice</h2>", bullets([plain(text) for text in collected.repeated])]
+    if collected.refused:
+        parts += ["<h2>Files that were not judged</h2>", bullets([plain(text) for text in collected.refused])]
+    for name, lab in collected.labs.items():
+        parts += _of_lab(collected, name, lab)
     return page("Results of a class", parts)
 
 
-def _of_lab(labs: CollectedLabs, name: str, lab: Lab) -> Iterator[str | PlotFigure]:
-    grades = labs.of_lab(name)
+def _of_lab(collected: CollectedLabs, name: str, lab: Lab) -> Iterator[str | PlotFigure]:
+    grades = collected.of_lab(name)
     mean = sum(grade.points for grade in grades) / len(grades)
     yield f"<h2>{plain(lab.title)}</h2>"
     yield f'<p class="dim">{len(grades)} files, {shown(mean)} of {lab.points:g} points on average.</p>'
@@ -92,7 +92,7 @@ def _of_lab(labs: CollectedLabs, name: str, lab: Lab) -> Iterator[str | PlotFigu
     yield "<h2>Questions</h2>"
     yield table(
         ["question", "typical mistakes, and how many made them", "answers", "right", "points", "wrong", "hints"],
-        [_question(labs, lab, question) for question in lab.questions],
+        [_question(collected, lab, question) for question in lab.questions],
         left=2,
     )
     for question in lab.questions:
@@ -108,11 +108,11 @@ def _given(grade: Grade, question: Question) -> list[QuestionGrade]:
     return [grade for grade in grade.questions if grade.id == question.id]
 
 
-def _question(labs: CollectedLabs, lab: Lab, question: Question) -> list[str]:
-    grades = labs.given(lab.name, question.id)
+def _question(collected: CollectedLabs, lab: Lab, question: Question) -> list[str]:
+    grades = collected.given(lab.name, question.id)
     count = max(len(grades), 1)
     mistakes = "; ".join(
-        f"{name} ({students})" for name, students in labs.mistakes(lab.name, question.id)[:MOST_MISTAKES]
+        f"{name} ({students})" for name, students in collected.mistakes(lab.name, question.id)[:MOST_MISTAKES]
     )
     mean = (
         "-"

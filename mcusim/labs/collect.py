@@ -14,7 +14,7 @@ from typing import Any
 from mcusim.errors import UsageError
 from mcusim.labs.answer_file import AnswerFile, GivenAnswer, read_answer_file
 from mcusim.labs.figures import Figures
-from mcusim.labs.judge import AnswerVerdict, Grader, Rules, judged, worth
+from mcusim.labs.grader import AnswerVerdict, Grader, Rules, judged, worth
 from mcusim.labs.lab import Lab, Question, Write
 from mcusim.labs.lab_file import LabFile, open_file
 from mcusim.machine.document import show
@@ -212,8 +212,8 @@ class _Class:
     def _rules_of(self, lab: Lab) -> dict[str, Rules]:
         key = lab.name, lab.seed
         if key not in self._rules:
-            judge = Grader(Figures(lab, self.files[lab.name].folder))
-            self._rules[key] = {question.id: judge.rules(question) for question in lab.questions}
+            grader = Grader(Figures(lab, self.files[lab.name].folder))
+            self._rules[key] = {question.id: grader.rules(question) for question in lab.questions}
         return self._rules[key]
 
 

@@ -1,7 +1,7 @@
 """A lab as a folder that any web server or a USB stick serves: every run that it can reach is made beforehand.
 
 ``index.html`` has the lab with each combination of its parameters, figures and rules in it, and judges answers by
-``lab_judge.js``, which does with the same data what :mod:`mcusim.labs.judge` does. Films are pages of their own.
+``lab_judge.js``, which does with the same data what :mod:`mcusim.labs.grader` does. Films are pages of their own.
 
 Not modelled: a student who reads the file's source finds the answers in it.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 from mcusim.errors import UsageError
 from mcusim.labs.figures import Figures, command, figures_rows, setups, shown
-from mcusim.labs.judge import Grader
+from mcusim.labs.grader import Grader
 from mcusim.labs.lab import (
     Arrange,
     Ask,
@@ -101,7 +101,7 @@ class _LabDraw:
     """A lab with one value of each parameter, as the page has it. ``films`` collects pages by what they are of."""
 
     lab: Lab
-    judge: Grader
+    grader: Grader
     films: dict[Any, tuple[str, str]] | None
 
     def to_json(self) -> dict[str, Any]:
@@ -112,14 +112,14 @@ class _LabDraw:
         return {"text": self._html(self.lab.text), "parts": parts, "after": self._html(self.lab.after.text)}
 
     def _html(self, text: str) -> str:
-        return html(self.judge.figures.text(text))
+        return html(self.grader.figures.text(text))
 
     def _step(self, step: Step) -> dict[str, Any]:
-        own = self._own(self.judge.figures.filled(step))
+        own = self._own(self.grader.figures.filled(step))
         return {"kind": step.kind, **({"id": step.id} if hasattr(step, "id") else {}), **own}
 
     def _own(self, step: Step) -> dict[str, Any]:
-        figures = self.judge.figures
+        figures = self.grader.figures
         match step:
             case Predict():
                 bounds = {"low": step.low, "high": step.high, "lowest": f"{step.low:g}", "highest": f"{step.high:g}"}
@@ -144,7 +144,7 @@ class _LabDraw:
     def _film(self, step: Watch) -> str | None:
         if self.films is None:
             return None
-        simulation = self.judge.figures.simulation(step)
+        simulation = self.grader.figures.simulation(step)
         if (simulation, step.window) not in self.films:
             film = simulation.result(film=step.window).film
             assert film is not None  # it was asked for
@@ -153,7 +153,7 @@ class _LabDraw:
 
     def _explored(self, step: Explore) -> dict[str, Any]:
         """Of each setting a column of figures; all of them have the same rows."""
-        figures, names = self.judge.figures, step.figures or self.lab.figures
+        figures, names = self.grader.figures, step.figures or self.lab.figures
         entries = {"\n".join(step.called(setting)): figures.of(step.of(setting)) for setting in step.settings}
         head, *rows = figures_rows(entries, names)
         columns = {name: [row[index] for row in rows] for index, name in enumerate(head) if index}
@@ -167,4 +167,4 @@ class _LabDraw:
             listed = {"listed": [item.text for item in (step.choices if isinstance(step, Choose) else step.items)]}
         unit = {"unit": step.unit} if isinstance(step, Ask) else {}
         name = NAMES.get(step.kind, "Question")
-        return {"text": html(step.text), "name": name, **unit, **listed, "rules": self.judge.rules(step).to_json()}
+        return {"text": html(step.text), "name": name, **unit, **listed, "rules": self.grader.rules(step).to_json()}

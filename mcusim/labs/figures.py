@@ -145,17 +145,17 @@ def _extent(spans: Sequence[Span]) -> int:
     return sum(max(s.address + s.bytes for s in each) - min(s.address for s in each) for each in own)
 
 
-def figures_table(entries: Mapping[str, Values], figures: Sequence[str] = (), width: int | None = None) -> str:
+def figures_table(runs: Mapping[str, Values], figures: Sequence[str] = (), width: int | None = None) -> str:
     """:func:`figures_rows` as a text; what is wider than ``width`` comes in parts below each other."""
-    return _within(figures_rows(entries, figures), width)
+    return _within(figures_rows(runs, figures), width)
 
 
-def figures_rows(entries: Mapping[str, Values], figures: Sequence[str] = ()) -> list[list[str]]:
+def figures_rows(runs: Mapping[str, Values], figures: Sequence[str] = ()) -> list[list[str]]:
     """The ``figures`` of several runs, one column each, below a row with the runs' names; causes of no cycle are left
     out."""
-    rows = [["", *entries]]
+    rows = [["", *runs]]
     for figure in figures or USUAL:
-        values = [values[figure] for values in entries.values()]
+        values = [run[figure] for run in runs.values()]
         if figure not in CAUSES or any(values):
             rows.append([LABELS[figure], *("-" if v is None else shown(v, figure) for v in values)])
     return rows
@@ -397,10 +397,10 @@ def python_call(lab: Lab, run: SetUp) -> str:
 
 def setups(lab: Lab) -> list[SetUp]:
     """Everything that the lab can simulate, every setting of its knobs too."""
-    ups: list[SetUp] = []
+    set_ups: list[SetUp] = []
     for step in lab.steps:
         if isinstance(step, LabRun):
-            ups.append(step)
+            set_ups.append(step)
         elif isinstance(step, Explore | Design):
-            ups += [step.of(setting) for setting in step.settings]
-    return ups
+            set_ups += [step.of(setting) for setting in step.settings]
+    return set_ups

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import UsageError
 from mcusim.labs.figures import Figures, command, figures_of, figures_table, python_call, shown
-from mcusim.labs.judge import Grader, hint, judged, knob_values
+from mcusim.labs.grader import Grader, hint, judged, knob_values
 from mcusim.labs.lab import (
     Arrange,
     Ask,
@@ -48,7 +48,7 @@ class Book:
     def __init__(self, lab: Lab, folder: Path | None = None) -> None:
         self.lab = lab
         self.figures = Figures(lab, folder)
-        self._judge = Grader(self.figures)
+        self._grader = Grader(self.figures)
         self._predicted: dict[str, float] = {}
         self._tries: Counter[str] = Counter()
         self._seen: Counter[str] = Counter()  # hints
@@ -62,7 +62,7 @@ class Book:
             print(f"Write a number instead of None ({step.unit}).")
             return
         try:
-            self._predicted[id] = self._judge.predicted(step, str(value))
+            self._predicted[id] = self._grader.predicted(step, str(value))
         except UsageError as error:
             print(f"{error}.")
             return
@@ -102,7 +102,7 @@ class Book:
         if answer is None:
             print("Write your answer instead of None, and run the cell again.")
             return False
-        verdict = judged(self._judge.rules(question), str(answer), self._tries[id], self._seen[id])
+        verdict = judged(self._grader.rules(question), str(answer), self._tries[id], self._seen[id])
         self._tries[id] += verdict.counts and not verdict.right
         self._seen[id] += verdict.hinted
         print(verdict.says)
@@ -111,7 +111,7 @@ class Book:
     def hint(self, id: str) -> None:
         """The next hint to a question. Raises UsageError for an unknown id."""
         question = self._question(id)
-        print(hint(self._judge.rules(question), self._seen[id]))
+        print(hint(self._grader.rules(question), self._seen[id]))
         self._seen[id] += 1
 
     def value(self, expression: str) -> float:
@@ -139,12 +139,12 @@ def notebook(lab: Lab, solved: bool = False, folder: Path | None = None, path: s
         cells.append({**cell, "source": source.strip("\n").splitlines(keepends=True)})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    entries = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+    document = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _cells(lab: Lab, judge: Grader, solved: bool, path: str | None) -> Iterator[tuple[str, str]]:
-    figures, solving = judge.figures, judge if solved else None
+def _cells(lab: Lab, grader: Grader, solved: bool, path: str | None) -> Iterator[tuple[str, str]]:
+    figures, solving = grader.figures, grader if solved else None
     name, seed = path or lab.name, f", seed={lab.seed}" if lab.seed else ""
     aims = "\n".join(f"- {aim}" for aim in lab.aims)
     about = f"About {lab.minutes} minutes. You will learn to\n\n{aims}"
@@ -157,11 +157,11 @@ def _cells(lab: Lab, judge: Grader, solved: bool, path: str | None) -> Iterator[
     yield "markdown", f"## Go on\n{figures.text(lab.after.text)}"
 
 
-def _step(lab: Lab, step: Step, judge: Grader | None) -> Iterator[tuple[str, str]]:
+def _step(lab: Lab, step: Step, grader: Grader | None) -> Iterator[tuple[str, str]]:
     match step:
         case Predict():
             yield "markdown", f"**Predict.** {step.text} ({step.unit})"
-            yield "code", f'lab.predict("{step.id}", {_between(step) if judge else None})'
+            yield "code", f'lab.predict("{step.id}", {_between(step) if grader else None})'
         case LabRun():
             yield "code", f"{step.name} = {python_call(lab, step)}  # {command(lab, step)}"
         case LabTable():
@@ -177,7 +177,7 @@ def _step(lab: Lab, step: Step, judge: Grader | None) -> Iterator[tuple[str, str
             first = "; ".join(texts[0] for texts in step.texts.values())
             yield "code", f'lab.explore("{step.id}", "{first}")'
         case LabQuestion():
-            yield from _question(step, judge)
+            yield from _question(step, grader)
 
 
 def _between(step: Predict) -> float:
@@ -192,7 +192,7 @@ def _knobs(step: Explore | Design) -> str:
     return "\n".join(lines)
 
 
-def _question(step: Question, judge: Grader | None) -> Iterator[tuple[str, str]]:
+def _question(step: Question, grader: Grader | None) -> Iterator[tuple[str, str]]:
     asked = f"**{'Explain' if isinstance(step, Ask | Choose) else step.kind.capitalize()}.** {step.text}"
     match step:
         case Ask():
@@ -204,11 +204,11 @@ def _question(step: Question, judge: Grader | None) -> Iterator[tuple[str, str]]
         case Design():
             asked += "\n\n" + _knobs(step)
     yield "markdown", asked
-    answer = None if judge is None else _answer(step, judge)
+    answer = None if grader is None else _answer(step, grader)
     yield "code", f'answer = {answer}\nlab.check("{step.id}", answer)  # lab.hint("{step.id}")'
 
 
-def _answer(step: Question, judge: Grader) -> str:
+def _answer(step: Question, grader: Grader) -> str:
     """The right answer as a cell has it."""
     match step:
         case Ask():
@@ -217,11 +217,11 @@ def _answer(step: Question, judge: Grader) -> str:
         case Choose():
             return str(step.right)
         case Arrange():
-            right = judge.rules(step).right
+            right = grader.rules(step).right
             assert isinstance(right, tuple)  # of this kind
             return repr(" ".join(map(str, right)))
         case Design():
-            rules = judge.rules(step)
+            rules = grader.rules(step)
             best = next(setting for setting in rules.settings if setting.goal == rules.best and not setting.missed)
             return repr("; ".join(f"{name}={value}" for name, value in zip(step.knobs, best.values, strict=True)))
         case Write():

@@ -188,10 +188,10 @@ class _Statements:
             yield path, str(error).replace("no column", "no figure of a run before")
 
     def _set_up(self, step: SetUp) -> Iterator[Problem]:
-        ups = [step.of(setting) for setting in step.settings] if isinstance(step, Knobs) else [step]
+        set_ups = [step.of(setting) for setting in step.settings] if isinstance(step, Knobs) else [step]
         seen: dict[str, str] = {}
-        for up in ups:
-            key, why = _usable(LabSimulation.of(self.model, up, self.folder))
+        for set_up in set_ups:
+            key, why = _usable(LabSimulation.of(self.model, set_up, self.folder))
             if why:
                 seen.setdefault(why, key)
         yield from (((key,), why) for why, key in seen.items())

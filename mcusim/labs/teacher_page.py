@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.labs.figures import Figures, command, shown
-from mcusim.labs.judge import Grader
+from mcusim.labs.grader import Grader
 from mcusim.labs.lab import (
     Arrange,
     Ask,
@@ -132,7 +132,7 @@ def _part(kind: str, text: str | PlotFigure) -> str | PlotFigure:
 
 def _sections(lab: Lab, folder: Path | None, path: str | None) -> Iterator[tuple[str, str | PlotFigure]]:
     figures, name = Figures(lab, folder), path or lab.name
-    judge, whose = Grader(figures), "as it is written"
+    grader, whose = Grader(figures), "as it is written"
     if lab.seed:
         whose = f"of student {lab.student}, seed {lab.seed}" if lab.student else f"of seed {lab.seed}"
     yield "h1", f"{lab.title} (for teachers)"
@@ -160,7 +160,7 @@ def _sections(lab: Lab, folder: Path | None, path: str | None) -> Iterator[tuple
     for number, part in enumerate(lab.parts, 1):
         yield "h2", f"Part {number}: {part.title}"
         for step in part.steps:
-            yield from (("text", text) for text in _step(lab, judge, figures.filled(step)))
+            yield from (("text", text) for text in _step(lab, grader, figures.filled(step)))
             if isinstance(step, LabTable) and (drawn := _bars(figures, step)) is not None:
                 yield "plot", drawn
 
@@ -183,8 +183,8 @@ def _bars(figures: Figures, step: LabTable) -> PlotFigure | None:
     return PlotFigure("Cycles by cause (the camera saves a picture)", data, layout, height=110 + 34 * len(entries))
 
 
-def _step(lab: Lab, judge: Grader, step: Step) -> Iterator[str]:
-    figures = judge.figures
+def _step(lab: Lab, grader: Grader, step: Step) -> Iterator[str]:
+    figures = grader.figures
     match step:
         case Predict():
             yield f"Predict `{step.id}`: {step.text}"
@@ -201,20 +201,20 @@ def _step(lab: Lab, judge: Grader, step: Step) -> Iterator[str]:
             yield f"Explore `{step.id}`: {step.text}"
             yield _knobs(step)
         case LabQuestion():
-            yield from _question(judge, step)
+            yield from _question(grader, step)
 
 
 def _knobs(step: Explore | Design) -> str:
     return "\n".join(f"- {name}: {', '.join(map(str, values))}" for name, values in step.texts.items())
 
 
-def _question(judge: Grader, question: Question) -> Iterator[str]:
-    rules = judge.rules(question)
+def _question(grader: Grader, question: Question) -> Iterator[str]:
+    rules = grader.rules(question)
     points = "read by you" if isinstance(question, Write) else f"{question.points:g} points"
     yield f"Ask `{question.id}` ({points}): {question.text}"
     if isinstance(question, Design):
         yield _knobs(question)
-    yield judge.solution(question)
+    yield grader.solution(question)
     if isinstance(question, Ask):
         wrong = [f"- {shown(value)} {question.unit}: {says}" for value, says, _ in rules.wrong]
     else:

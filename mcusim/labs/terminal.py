@@ -12,7 +12,7 @@ from typing import Any
 from mcusim.errors import UsageError
 from mcusim.labs.chain import chain_begin, chained
 from mcusim.labs.figures import Figures, command, figures_table, shown
-from mcusim.labs.judge import DONE, AnswerVerdict, Grader, hints_of, knob_values, solution, whole_numbers, worth
+from mcusim.labs.grader import DONE, AnswerVerdict, Grader, hints_of, knob_values, solution, whole_numbers, worth
 from mcusim.labs.lab import (
     Ask,
     Compare,
@@ -63,7 +63,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.figures = Figures(self.lab, self.folder)
-        self.judge = Grader(self.figures)
+        self.grader = Grader(self.figures)
 
     @property
     def finished(self) -> bool:
@@ -169,7 +169,7 @@ class Session:
                 )
                 continue
             try:
-                self.predictions[step.id] = self.judge.predicted(step, text)
+                self.predictions[step.id] = self.grader.predicted(step, text)
                 return
             except UsageError as error:
                 self.say(self._wrapped(f"{error}."))
@@ -212,7 +212,7 @@ class Session:
     def _question(self, question: Question) -> None:
         self.say("\n" + self._wrapped(f"{NAMES.get(question.kind, 'Question')}. {question.text}"))
         with self.busy("working out what is right"):
-            rules = self.judge.rules(question)
+            rules = self.grader.rules(question)
         listed = [item.text for item in (*getattr(question, "choice", ()), *getattr(question, "items", ()))]
         for index, text in enumerate(listed, 1):
             self.say(self._wrapped(text, f"  {index}  ", "     "))
@@ -223,14 +223,14 @@ class Session:
         while True:
             text = self._line(unit, question.id)
             if text in ("?", "hint"):
-                self.say(self._wrapped(self.judge.hint(question, seen)))
+                self.say(self._wrapped(self.grader.hint(question, seen)))
                 hints += seen < hints_of(rules)  # one that was shown before is for nothing
                 seen += 1
                 continue
             if text == DONE and rules.knobs:
                 verdict = AnswerVerdict(best.right, solution(rules), counts=False, over=True, share=best.share)
             else:
-                verdict = self.judge.verdict(question, text, wrong, seen)
+                verdict = self.grader.verdict(question, text, wrong, seen)
                 seen += verdict.hinted
                 typed += [text] * verdict.counts
                 wrong += verdict.counts and not verdict.right

@@ -38,7 +38,7 @@ def find_name(text: str) -> str | None:
     if text in names:
         return text
     long = len(wanted) >= _SHORTEST
-    texts = (
+    matches = (
         [name for name in names if _letters(name) == wanted]
         or [
             name
@@ -47,9 +47,9 @@ def find_name(text: str) -> str | None:
         ]
         or [name for name in names if long and wanted in _letters(name)]
     )
-    if len(texts) > 1:
-        raise MachineError.of_lines(f"machine {quoted(text)} may be one of {len(texts)}", _described(texts))
-    return texts[0] if texts else None
+    if len(matches) > 1:
+        raise MachineError.of_lines(f"machine {quoted(text)} may be one of {len(matches)}", _described(matches))
+    return matches[0] if matches else None
 
 
 def _letters(name: str) -> str:
@@ -78,9 +78,9 @@ def locate(name_or_path: str | Path, relative_to: Path | None = None) -> tuple[P
     path = Path(text) if relative_to is None else relative_to / text
     if text.endswith(".toml") or "/" in text or "\\" in text or _exists(path):
         return path, _printable(path)
-    word = find_name(text) if isinstance(name_or_path, str) else None
-    if word is not None:
-        return config_directory() / f"{word}.toml", f"{word}.toml"
+    name = find_name(text) if isinstance(name_or_path, str) else None
+    if name is not None:
+        return config_directory() / f"{name}.toml", f"{name}.toml"
     beside = path.with_name(f"{path.name}.toml")
     if isinstance(name_or_path, str) and _exists(beside):
         return beside, _printable(beside)

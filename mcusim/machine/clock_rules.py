@@ -209,8 +209,8 @@ class Following:
             return made, rule
         text = f"is still above {limit} = {hertz(most)} ({self.machine.figures[limit].source})"
         if not self.machine.core.force_clock:
-            word = f"{of} = {hertz(clock)} by {divider}, its largest divider, {text}"
-            self.problems.append((key, f"{word}; --force-clock runs it as a what-if beyond the part"))
+            reason = f"{of} = {hertz(clock)} by {divider}, its largest divider, {text}"
+            self.problems.append((key, f"{reason}; --force-clock runs it as a what-if beyond the part"))
         return made, f"{rule}, its largest divider, beyond {limit} = {hertz(most)}"
 
     def _flash(self, region: Region) -> ClockMove | None:
@@ -240,10 +240,10 @@ class Following:
         )
 
 
-def moved_currents(file: Machine, machine: Machine) -> Iterator[ClockMove]:
-    """The currents of ``machine`` that follow another clock than in ``file`` (:mod:`mcusim.machine.currents`)."""
-    for name in sorted(machine.power.followed):
-        before, after = (machine.figures[f"power.{name}"] for machine in (file, machine))
+def moved_currents(file: Machine, board: Machine) -> Iterator[ClockMove]:
+    """The currents of ``board`` that follow another clock than in ``file`` (:mod:`mcusim.machine.currents`)."""
+    for name in sorted(board.power.followed):
+        before, after = (machine.figures[f"power.{name}"] for machine in (file, board))
         if before.text != after.text:
             rule = f"by {after.source.rpartition(' by ')[2]}"
             yield ClockMove(after.key, before.text, after.text, rule, after.basis, after.source)

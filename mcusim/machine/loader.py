@@ -135,8 +135,8 @@ def require_value(machine: Machine, key: str, value: object) -> None:
 
 def _checked(machine: Machine, reader: Reader, problems: Iterable[tuple[str, str]] = ()) -> Machine:
     """``machine``, when it breaks no rule; an unreachable clock is one after a core beyond its limit."""
-    pairs = list(broken(machine))
-    for key, rule in pairs or problems:
+    breaches = list(broken(machine))
+    for key, rule in breaches or problems:
         reader.broken(key, rule)
     reader.check()
     return machine

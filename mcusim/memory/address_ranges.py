@@ -70,14 +70,14 @@ class Bytes:
         return (self.view - self.base, self.memory - self.base, *writers, *watched)
 
 
-def set_range(state: Any, q: int, item: Range, block: int, contents: Sequence[Bytes] = ()) -> None:
-    """Write ``item`` as the range record at ``q``; ``contents``: all bytes that the host has."""
+def set_range(state: Any, q: int, range_: Range, block: int, contents: Sequence[Bytes] = ()) -> None:
+    """Write ``range_`` as the range record at ``q``; ``contents``: all bytes that the host has."""
     kind = state[block + L.KIND]
     immediate = kind == L.SRAM and state[block + L.LATENCY_R] == state[block + L.LATENCY_W] == 0
-    uncached = item.attribute == 0 or state[L.DATA_AT] == 0
+    uncached = range_.attribute == 0 or state[L.DATA_AT] == 0
     free = L.FREE if kind == L.TCM or (immediate and uncached) else 0
-    held = next((content.words() for content in contents if content.base <= item.low < content.end), (0,) * 8)
-    state[q : q + L.RANGE] = (item.low, item.high, block, item.attribute, item.flags | free, *held)
+    held = next((content.words() for content in contents if content.base <= range_.low < content.end), (0,) * 8)
+    state[q : q + L.RANGE] = (range_.low, range_.high, block, range_.attribute, range_.flags | free, *held)
 
 
 def install(

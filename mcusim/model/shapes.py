@@ -187,23 +187,23 @@ RULES: dict[str, Callable[[Inputs, Options], list[Shape]]] = {
 }  # fmt: skip
 
 
-def check_shapes(rule: str, inputs: Inputs, options: Options, pairs: list[Shape]) -> None:
+def check_shapes(rule: str, inputs: Inputs, options: Options, shapes: list[Shape]) -> None:
     """Raise ModelError unless the outputs have the shapes that ``rule`` gives; ``elements`` asks for equal counts only.
 
     A FULLY_CONNECTED may keep leading dimensions of 1 that the options do not ask for, as some converters write it. An
     output shape that is an input of the network has to be the one that the file has.
     """
     if rule == "elements":
-        if len(pairs) != 1 or prod(pairs[0]) != inputs[0].elements:
-            raise ModelError(f"cannot give {[list(s) for s in pairs]} from the shape {list(inputs[0].shape)}")
+        if len(shapes) != 1 or prod(shapes[0]) != inputs[0].elements:
+            raise ModelError(f"cannot give {[list(s) for s in shapes]} from the shape {list(inputs[0].shape)}")
         return
-    if rule == "transpose_conv" and not inputs[0].constant and len(pairs) == 1:
-        inputs = [_stated(inputs[0], pairs[0]), *inputs[1:]]
+    if rule == "transpose_conv" and not inputs[0].constant and len(shapes) == 1:
+        inputs = [_stated(inputs[0], shapes[0]), *inputs[1:]]
     expected = RULES[rule](inputs, options)
-    if rule == "fully_connected" and len(pairs) == 1 and pairs[0][-1:] == expected[0][-1:]:
-        expected = [pairs[0]] if prod(pairs[0]) == prod(expected[0]) else expected
-    if pairs != expected:
-        raise ModelError(f"output shape should be {_text(expected)}, the file has {_text(pairs)}")
+    if rule == "fully_connected" and len(shapes) == 1 and shapes[0][-1:] == expected[0][-1:]:
+        expected = [shapes[0]] if prod(shapes[0]) == prod(expected[0]) else expected
+    if shapes != expected:
+        raise ModelError(f"output shape should be {_text(expected)}, the file has {_text(shapes)}")
 
 
 def _stated(tensor: Tensor, shape: Shape) -> Tensor:

@@ -118,10 +118,10 @@ class PartCycles:
     def replayed(cls, space: NasSpace, board: ReplayBoard, work: OrderedWork, step: Step = None) -> PartCycles:
         """Each part replayed alone, then some networks whole. Raises UsageError for a board that cannot be replayed
         on."""
-        stepped = _stepped(work.map(_part_cycles, [(board, part) for part in space_parts(space)]), step)
-        if all(cycles == NEVER for cycles in stepped):
+        part_cycles = _stepped(work.map(_part_cycles, [(board, part) for part in space_parts(space)]), step)
+        if all(cycles == NEVER for cycles in part_cycles):
             raise UsageError(f"{space}: no part of its networks fits {board.machine.name}")
-        alone = cls(np.array(stepped, np.int64), clock=board.machine.core.clock)
+        alone = cls(np.array(part_cycles, np.int64), clock=board.machine.core.clock)
         choices = drawn(WHOLE, np.random.default_rng(0))
         wholes = replay_all(board, [NasNetwork.of(space, row) for row in choices], work, step)
         joints = network_parts(choices)[1] - 1
@@ -159,9 +159,9 @@ def _replayed(job: tuple[ReplayBoard, NasNetwork]) -> ReplayedNetwork:
 
 def _stepped(results: Iterable[R], step: Step) -> list[R]:
     """All of them; ``step`` is called with each."""
-    stepped = []
+    passed = []
     for result in results:
-        stepped.append(result)
+        passed.append(result)
         if step is not None:
             step(result)
-    return stepped
+    return passed

@@ -192,14 +192,14 @@ class Shared(Native):
 
 def _prepare_shared(function: Callable[..., Any]) -> None:
     """The symbols of all shared functions that are called, at whatever depth, before code with them is loaded."""
-    seen, items = set[Any](), [function]
-    while items:
-        for shared in called(items.pop(), Native):
+    seen, waiting = set[Any](), [function]
+    while waiting:
+        for shared in called(waiting.pop(), Native):
             if isinstance(shared, Shared):
                 shared.prepare()
             elif shared not in seen:
                 seen.add(shared)
-                items.append(shared.py_func)
+                waiting.append(shared.py_func)
 
 
 def _annotated(function: Callable[..., Any]) -> Any:

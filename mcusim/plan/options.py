@@ -425,8 +425,8 @@ class OptionValues:
     def __getitem__(self, option: Option[T]) -> T:
         for name, value in self.values:
             if name == option.name:
-                getitem: T = value
-                return getitem
+                own: T = value
+                return own
         return option.default
 
     def having(self, option: Option[T], value: T) -> Self:

@@ -133,12 +133,12 @@ def regions(span: Span, machine: Machine, where: str) -> Iterator[Region]:
     """Regions that ``span`` lies in, first to last. Everything is checked before the first is returned."""
     if span.region not in machine.memory:
         raise ProgramError(f"{where}: machine {machine.name} has no region '{span.region}'")
-    items = [machine.memory[span.region]]
-    if span.bytes < 1 or not items[0].base <= span.address < items[0].end:
+    run = [machine.memory[span.region]]
+    if span.bytes < 1 or not run[0].base <= span.address < run[0].end:
         raise ProgramError(f"{where}: {span.address:#010x} ({span.bytes} B) does not start in region '{span.region}'")
-    while items[-1].end < span.end:
-        following = [r for r in machine.memory.values() if r.base == items[-1].end]
+    while run[-1].end < span.end:
+        following = [r for r in machine.memory.values() if r.base == run[-1].end]
         if not following:
-            raise ProgramError(f"{where}: {span.address:#010x} + {span.bytes} B runs past '{items[-1].name}'")
-        items.append(following[0])
-    return iter(items)
+            raise ProgramError(f"{where}: {span.address:#010x} + {span.bytes} B runs past '{run[-1].name}'")
+        run.append(following[0])
+    return iter(run)

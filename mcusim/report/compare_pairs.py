@@ -95,7 +95,7 @@ def paired(results: Sequence[Result]) -> list[tuple[int, int]]:
         if result.run is not None:
             machines.setdefault(_machine(result), []).append(index)
     seconds = [result.run.cycles / result.run.clock if result.run else 0.0 for result in results]
-    best = [min(machine, key=lambda place: seconds[place]) for machine in machines.values()]
+    best = [min(places, key=lambda place: seconds[place]) for places in machines.values()]
     chosen = [
         (base, number)
         for base, machine in zip(best, machines.values(), strict=True)
@@ -126,8 +126,8 @@ def verdict_lines(results: Sequence[Result]) -> list[str]:
     lines = []
     for model, members in groups.items():
         name = f"{shortened(model or 'a model without a name', 80)}: " if len(groups) > 1 else ""
-        for (place, base), result in groupby(pairs(members), key=lambda pair: (pair.place, pair.base)):
-            others = list(result)
+        for (place, base), group in groupby(pairs(members), key=lambda pair: (pair.place, pair.base)):
+            others = list(group)
             fastest = f"{base} is fastest, {quantity(others[0].first.value('latency_ms'), 'ms')}"
             lines += hanging_indent(f"{name}{place}{fastest}; {'; '.join(pair.ratio for pair in others)}")
         named = list(zip(labels(members), members, strict=True))

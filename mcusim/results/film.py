@@ -199,7 +199,7 @@ def film_of(recorder: FilmRecorder, scene: FilmScene, machine: Machine, asked: F
         recorder.since,
         until,
         lost,
-        tuple(_cache(begin, name, index) for name, index in CACHES if begin[index] > 0),
+        tuple(_cache(begin, name, slot) for name, slot in CACHES if begin[slot] > 0),
         {name: _rows(begin, block) for block, name in _blocks(recorder).items() if begin[block + L.KIND] == L.SDRAM},
         tuple(
             {"name": region.name, "kind": region.kind, "bases": [region.base, *region.aliases], "bytes": region.size}
@@ -263,8 +263,8 @@ def _in_lines(kind: Words, a: Words, state: Words) -> None:
     """Records of cache lines as their numbers: the ways of set 0 of the first cache, then set 1, ..."""
     of_line = (kind >= record.FILL) & (kind <= record.DROP)
     places, values, first = a[of_line], np.full(int(of_line.sum()), NO_LINE), 0
-    for index in (L.DATA_AT, L.CODE_AT):
-        c = int(state[index])
+    for slot in (L.DATA_AT, L.CODE_AT):
+        c = int(state[slot])
         if c <= 0:
             continue
         lines = int(state[c + L.C_SETS] * state[c + L.C_WAYS])

@@ -68,17 +68,17 @@ def requests(graph: Graph) -> tuple[Request, ...]:
     :func:`scratch_bytes` does not model.
     """
     first, last = _lives(graph)
-    items = []
+    asked = []
     for t in graph.tensors:
         if t.constant or t.variable or t.bytes == 0:
             continue
         kind: Literal["activation", "unused"] = "activation" if t.index in last else "unused"
         steps = first.get(t.index, _NOBODY), last.get(t.index, _NOBODY)
-        items.append(Request(t.name, kind, t.bytes, *steps, t.index))
+        asked.append(Request(t.name, kind, t.bytes, *steps, t.index))
     for step, op in enumerate(graph.operators, _FIRST):
         for name, size in scratch_bytes(graph, op):
-            items.append(Request(f"{name} of operator {op.index} {op.type}", "scratch", size, step, step))
-    return tuple(items)
+            asked.append(Request(f"{name} of operator {op.index} {op.type}", "scratch", size, step, step))
+    return tuple(asked)
 
 
 def _lives(graph: Graph) -> tuple[dict[int, int], dict[int, int]]:

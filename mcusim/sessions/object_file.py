@@ -212,9 +212,9 @@ class _Linking:
 
     def apply(self, relocation: ObjectRelocation, data: bytearray, base: int, name: str) -> None:
         where = f"{self.file.path}: {name}+{relocation.place:#x}: {_name(relocation.kind)}"
-        value, index = self._value(relocation.symbol), base + relocation.place
+        value, address = self._value(relocation.symbol), base + relocation.place
         if relocation.kind in _BRANCHES:
-            self._branch(where, relocation, data, value, index)
+            self._branch(where, relocation, data, value, address)
         elif relocation.kind in _HALVES:
             self._half(where, relocation, data, value)
         else:
@@ -223,7 +223,7 @@ class _Linking:
             if relocation.kind == _PREL31:
                 held = (held & 0x7FFF_FFFF ^ 0x4000_0000) - 0x4000_0000
             new = value + (held if relocation.addend is None else relocation.addend)
-            new -= index if relocation.kind in (_REL32, _PREL31) else 0
+            new -= address if relocation.kind in (_REL32, _PREL31) else 0
             if relocation.kind == _PREL31:
                 if not -(1 << 30) <= new < 1 << 30:
                     raise ImageError(f"{where}: cannot reach {new:+,} B")

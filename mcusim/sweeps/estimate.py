@@ -60,9 +60,9 @@ def estimate(study: Study, jobs: int | None = None) -> dict[str, Any]:
     }
 
 
-def _examples(pairs: Sequence[Point]) -> list[Point]:
-    """The first, and others in case that it does not fit: ``pairs`` has the points in reverse."""
-    return [pairs[-1], pairs[0], pairs[len(pairs) // 2]]
+def _examples(points: Sequence[Point]) -> list[Point]:
+    """The first, and others in case that it does not fit: ``points`` has the points in reverse."""
+    return [points[-1], points[0], points[len(points) // 2]]
 
 
 def _timed(work: SharedWork, point: Point) -> tuple[float, Row]:

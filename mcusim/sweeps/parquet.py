@@ -59,9 +59,9 @@ def _derived(study: Study, columns: Mapping[str, list[Value]], count: int) -> di
 
     derived: dict[str, list[Value]] = {}
     for name, expression in study.derived.items():
-        read = {name: derived.get(name) or columns.get(name) or [None] * count for name in expression.names}
+        read = {column: derived.get(column) or columns.get(column) or [None] * count for column in expression.names}
         try:
-            derived[name] = [expression({text: read[text][n] for text in read}) for n in range(count)]
+            derived[name] = [expression({column: read[column][n] for column in read}) for n in range(count)]
         except UsageError as error:
             raise StudyError(f"{expression.place or study.name}: {error}") from None
     return derived
@@ -114,7 +114,7 @@ def _settle(folder: Path) -> None:
         os.close(handle)
 
 
-def write_table(value: pyarrow.Table, path: Path) -> None:
+def write_table(table: pyarrow.Table, path: Path) -> None:
     """Write ``path`` through a temporary file in the same folder: a reader sees the old file or the whole new one.
 
     Raises UsageError when the disk does not take it.
@@ -123,7 +123,7 @@ def write_table(value: pyarrow.Table, path: Path) -> None:
     import pyarrow.parquet
 
     data = pa.BufferOutputStream()
-    pa.parquet.write_table(value, data)
+    pa.parquet.write_table(table, data)
     name = None
     try:
         handle, name = tempfile.mkstemp(prefix=".mcusim.", dir=path.parent)

@@ -49,8 +49,8 @@ class PlanView:
     def __init__(self, machine: Machine) -> None:
         self.machine, cache = machine, machine.data_cache
         regions = tuple(replace(region, device=Tcm()) for region in machine.memory.values())
-        dma = tuple((dma.name, dma.streams, dma.beat, dma.max_units) for dma in machine.dma.values())
-        self.key = (machine.name, regions, None if cache is None else (cache.size, cache.line), dma)
+        controller = tuple((dma.name, dma.streams, dma.beat, dma.max_units) for dma in machine.dma.values())
+        self.key = (machine.name, regions, None if cache is None else (cache.size, cache.line), controller)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PlanView) and self.key == other.key

@@ -107,10 +107,10 @@ def _parsed(data: bytes, problem: Any) -> pyarrow.Table:
     return parsed
 
 
-def _check_rows(result: pyarrow.Table, inputs: tuple[str, ...], problem: Any) -> None:
-    known = [n for n in result.column_names if n in (*TEXTS, *FLOATS, *_WHOLE) or n.startswith(("peak_", *OF_CLOCKS))]
-    for number, row in enumerate(result.select(known).to_pylist()):
+def _check_rows(table: pyarrow.Table, inputs: tuple[str, ...], problem: Any) -> None:
+    known = [n for n in table.column_names if n in (*TEXTS, *FLOATS, *_WHOLE) or n.startswith(("peak_", *OF_CLOCKS))]
+    for number, row in enumerate(table.select(known).to_pylist()):
         if not is_row(row):
             raise problem(f"row {number} is none that a point gives")
-    if any(value is None for name in BASE for value in result.column(name).to_pylist()):
+    if any(value is None for name in BASE for value in table.column(name).to_pylist()):
         raise problem("a point without a model, machine, policy, kernels or fidelity")

@@ -89,9 +89,11 @@ def _listed() -> str:
     return ", ".join(study_names()) or "none does"
 
 
-def study_of(pair: tuple[Mapping[str, Any], Mapping[str, int]], shown: str, folder: Path | None, name: str) -> Study:
+def study_of(
+    document: tuple[Mapping[str, Any], Mapping[str, int]], shown: str, folder: Path | None, name: str
+) -> Study:
     """The study of a parsed TOML document and the lines of its keys. Raises StudyError."""
-    return _StudyReader(*pair, shown).study(folder, name)
+    return _StudyReader(*document, shown).study(folder, name)
 
 
 class _StudyReader:
@@ -174,17 +176,17 @@ class _StudyReader:
         """A text or a list of texts, each once, of ``known`` ones."""
         if key not in self.raw and default is None:
             raise self.problem(key, f"is missing: a study names its {key}")
-        text = self.raw.get(key, default)
-        names = [text] if isinstance(text, str) else text
+        names_or_name = self.raw.get(key, default)
+        names = [names_or_name] if isinstance(names_or_name, str) else names_or_name
         if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
-            raise self.problem(key, "must be a list of names in quotes", text)
+            raise self.problem(key, "must be a list of names in quotes", names_or_name)
         if len(names) > MOST_NAMES:
             raise self.problem(key, f"names {len(names):,}; at most {MOST_NAMES:,}")
         if len(set(names)) < len(names):
-            raise self.problem(key, "names one of them twice", text)
+            raise self.problem(key, "names one of them twice", names_or_name)
         for name in names:
             if known is not None and name not in known:
-                raise self.problem(key, f"there is no {quoted(name)}; there are {', '.join(known)}", text)
+                raise self.problem(key, f"there is no {quoted(name)}; there are {', '.join(known)}", names_or_name)
         return tuple(names)
 
     def _models(self, study: Study) -> None:
@@ -225,9 +227,9 @@ class _StudyReader:
                 inner = self._flat(value, full)
             else:
                 inner = {full: value}
-            for text in inner:
-                if text in flat:
-                    raise self.problem(f"axes.{text}", "is there twice")
+            for axis in inner:
+                if axis in flat:
+                    raise self.problem(f"axes.{axis}", "is there twice")
             flat |= inner
         return flat
 

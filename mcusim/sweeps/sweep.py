@@ -178,11 +178,11 @@ def _rows(
     if progress is not None:
         progress(count - len(missing), count)
     with closing(runner(work, batches(work, missing))) as done:
-        for pairs in done:
+        for batch_rows in done:
             if journal is not None:
-                journal.add(pairs)
+                journal.add(batch_rows)
             else:
-                rows |= pairs
+                rows |= batch_rows
             if progress is not None:
                 progress(len(rows), count)
     return rows
@@ -193,10 +193,10 @@ def batches(work: SharedWork, missing: Sequence[tuple[str, Point]]) -> list[Batc
     groups: dict[object, list[tuple[str, Point]]] = {}
     for pair in missing:
         groups.setdefault(shares(work, pair[1]), []).append(pair)
-    items: list[list[tuple[str, Point]]] = [[]]
+    grouped: list[list[tuple[str, Point]]] = [[]]
     for group in groups.values():
         for at in range(0, len(group), MOST_SHARED):
-            items[-1] += group[at : at + MOST_SHARED]
-            if len(items[-1]) >= BATCH or len(group) >= MOST_SHARED:
-                items.append([])
-    return [tuple(batch) for batch in items if batch]
+            grouped[-1] += group[at : at + MOST_SHARED]
+            if len(grouped[-1]) >= BATCH or len(group) >= MOST_SHARED:
+                grouped.append([])
+    return [tuple(batch) for batch in grouped if batch]

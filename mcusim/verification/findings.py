@@ -59,10 +59,10 @@ class Finding:
 
 def buffers_at(buffers: Iterable[Buffer], low: int, high: int, operators: Collection[int]) -> tuple[str, ...]:
     """Buffers that share a byte with ``low`` to ``high``, of those alive at ``operators`` if there are, by address."""
-    items = [b for b in buffers if b.span.address < high and low < b.span.end]
-    items.sort(key=lambda b: (b.span.address, b.span.bytes))
-    alive = [b for b in items if any(b.first <= operator <= b.last for operator in operators)]
-    return tuple(b.name for b in alive or items)
+    overlapping = [b for b in buffers if b.span.address < high and low < b.span.end]
+    overlapping.sort(key=lambda b: (b.span.address, b.span.bytes))
+    alive = [b for b in overlapping if any(b.first <= operator <= b.last for operator in operators)]
+    return tuple(b.name for b in alive or overlapping)
 
 
 class Findings:

@@ -18,8 +18,8 @@ from mcusim.labs.class_page import grades_csv
 from mcusim.labs.collect import CollectedLabs, Grade, collect
 from mcusim.labs.draw import seed_of
 from mcusim.labs.figures import Figures
+from mcusim.labs.grader import Grader
 from mcusim.labs.handout import handout
-from mcusim.labs.judge import Grader
 from mcusim.labs.lab import Predict
 from tests.support.cases import sample_size
 from tests.support.lab_sessions import right_answer, session
@@ -44,7 +44,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def handed_in(own: Path, student: str) -> dict[str, Any]:
     """What a student hands in who knows half of it."""
     lab = open_file(str(own)).lab(seed_of(student), student)
-    judge, dice, asked = Grader(Figures(lab, own.parent)), random.Random(student), dict.fromkeys("x", 0)
+    grader, dice, asked = Grader(Figures(lab, own.parent)), random.Random(student), dict.fromkeys("x", 0)
     steps = {step.id: step for step in lab.answered}
 
     def answer(id: str) -> str:
@@ -54,10 +54,10 @@ def handed_in(own: Path, student: str) -> dict[str, Any]:
             return "done"
         if isinstance(step, Predict):
             return str(step.high)
-        wrong = judge.rules(step).wrong
+        wrong = grader.rules(step).wrong
         if asked[id] < 3 and dice.random() < 0.6:
             return str(dice.choice(wrong)[0]) if wrong and dice.random() < 0.7 else "?"
-        return right_answer(step, judge)
+        return right_answer(step, grader)
 
     return session(lab, answer)[0].to_json()
 
@@ -200,9 +200,9 @@ def test_damaged_files_are_refused_or_judged(own: Path) -> None:
 
 def test_a_hand_out_has_the_questions_and_not_the_answers() -> None:
     lab = read_lab("overlap", student="anna")
-    page, judge = Page(handout(lab)), Grader(Figures(lab))
+    page, grader = Page(handout(lab)), Grader(Figures(lab))
     seen = " ".join(page.text.split())
     assert asks_for_nothing(page) and "anna" in seen
     for question in lab.questions:
         assert " ".join(question.text.split())[:60].replace("`", "") in seen.replace("`", "")
-        assert judge.solution(question)[:60] not in seen and not (question.why and question.why[:60] in seen)
+        assert grader.solution(question)[:60] not in seen and not (question.why and question.why[:60] in seen)

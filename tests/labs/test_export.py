@@ -15,7 +15,7 @@ from mcusim.commands.app import main
 from mcusim.labs import open_file
 from mcusim.labs.draw import seed_of
 from mcusim.labs.figures import Figures, shown
-from mcusim.labs.judge import Grader, Rules, judged
+from mcusim.labs.grader import Grader, Rules, judged
 from mcusim.labs.lab import Arrange, Ask, Choose, Design, Predict, Question
 from tests.support.cases import sample_size
 from tests.support.lab_sessions import right_answer, session
@@ -85,9 +85,9 @@ def test_the_page_judges_as_python_does(browser: Any, own: Path, tmp_path: Path)
                 seed = seed_of(student) if student else 0
                 assert not student or page.evaluate("(name) => labJudge.seedOf(name)", student) == seed
                 lab = open_file(name).lab(seed)
-                judge = Grader(Figures(lab, open_file(name).folder))
+                grader = Grader(Figures(lab, open_file(name).folder))
                 for question in lab.questions:
-                    rules = judge.rules(question)
+                    rules = grader.rules(question)
                     texts, tries = texts_for(rules), (0, 1, 5)
                     found = page.evaluate(RULES_IN_PAGE, [question.id, seed, texts, tries])
                     own_rules = plain_rules(rules)
@@ -103,8 +103,8 @@ def test_the_page_judges_as_python_does(browser: Any, own: Path, tmp_path: Path)
 def test_a_student_does_the_lab_in_a_browser(browser: Any, own: Path, tmp_path: Path) -> None:
     """Wrong answers included, with a break in the middle; what is handed in is what a terminal would have written."""
     lab = open_file(str(own)).lab(seed_of("anna"), "anna")
-    judge = Grader(Figures(lab, tmp_path))
-    answers = {step.id: _answers(step, judge) for step in lab.answered}
+    grader = Grader(Figures(lab, tmp_path))
+    answers = {step.id: _answers(step, grader) for step in lab.answered}
     with exported(browser, str(own), tmp_path / "lab") as page:
         assert axe_findings(page) == []
         start(page, "anna")
@@ -125,11 +125,11 @@ def test_a_student_does_the_lab_in_a_browser(browser: Any, own: Path, tmp_path: 
         assert found[name] == terminal[name], name
 
 
-def _answers(step: Predict | Question, judge: Grader) -> list[str]:
+def _answers(step: Predict | Question, grader: Grader) -> list[str]:
     """Something that is none, a wrong answer, a hint, the right one."""
     if isinstance(step, Predict):
         return ["nothing", str(step.high)]
-    right = right_answer(step, judge)
+    right = right_answer(step, grader)
     match step:
         case Ask():
             return ["7 parsec", "1 / 7", "?", right]
@@ -138,7 +138,7 @@ def _answers(step: Predict | Question, judge: Grader) -> list[str]:
         case Arrange():
             return [" ".join(reversed(right.split())), "?", right]
         case Design():
-            rules = judge.rules(step)
+            rules = grader.rules(step)
             settings = [one.values for one in rules.settings[:2]]
             return [*("; ".join(f"{n}={v}" for n, v in zip(step.knobs, one, strict=True)) for one in settings), right]
     return ["too short", "more room holds what is read again and again"]

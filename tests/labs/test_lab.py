@@ -19,7 +19,7 @@ from mcusim.errors import UsageError
 from mcusim.labs import Session, lab_names, open_file, open_lab, read_lab
 from mcusim.labs.check import findings
 from mcusim.labs.figures import Figures
-from mcusim.labs.judge import Grader, number
+from mcusim.labs.grader import Grader, number
 from mcusim.labs.lab import Arrange, Ask, Choose, Compare, Design, Explore, Lab, Write
 from mcusim.labs.teacher_page import teacher_html, teacher_text
 from mcusim.sweeps.study import study_names
@@ -33,37 +33,37 @@ def lab(request: pytest.FixtureRequest) -> Lab:
 
 
 @pytest.fixture(scope="module")
-def judge(lab: Lab) -> Grader:
+def grader(lab: Lab) -> Grader:
     return Grader(Figures(lab))
 
 
-def test_what_is_said_to_be_true_is(lab: Lab, judge: Grader) -> None:
+def test_what_is_said_to_be_true_is(lab: Lab, grader: Grader) -> None:
     assert not findings(open_file(lab.name), draws=sample_size(99, 1))
     for question in lab.questions:
-        assert judge.verdict(question, right_answer(question, judge), 0).right, question.id
+        assert grader.verdict(question, right_answer(question, grader), 0).right, question.id
 
 
-def test_every_mistake_is_met_with_its_own_hint(lab: Lab, judge: Grader) -> None:
+def test_every_mistake_is_met_with_its_own_hint(lab: Lab, grader: Grader) -> None:
     for question in lab.questions:
-        for value, hint, name in judge.rules(question).wrong:
-            verdict = judge.verdict(question, str(value), 0)
+        for value, hint, name in grader.rules(question).wrong:
+            verdict = grader.verdict(question, str(value), 0)
             assert not verdict.right and hint in verdict.says and verdict.mistake == name, question.id
 
 
-def test_after_all_hints_comes_the_solution_with_its_numbers(lab: Lab, judge: Grader) -> None:
+def test_after_all_hints_comes_the_solution_with_its_numbers(lab: Lab, grader: Grader) -> None:
     for question in [one for one in lab.questions if isinstance(one, Ask | Choose)]:
         wrong = "-12345" if isinstance(question, Ask) else str(1 + question.right % len(question.choices))
-        verdicts = [judge.verdict(question, wrong, tries) for tries in range(judge.rules(question).allowed + 1)]
-        assert [one.over for one in verdicts] == [False] * judge.rules(question).allowed + [True]
-        assert not verdicts[-1].right and judge.solution(question) in verdicts[-1].says
+        verdicts = [grader.verdict(question, wrong, tries) for tries in range(grader.rules(question).allowed + 1)]
+        assert [one.over for one in verdicts] == [False] * grader.rules(question).allowed + [True]
+        assert not verdicts[-1].right and grader.solution(question) in verdicts[-1].says
         if isinstance(question, Ask):
             assert question.hints[-1] in verdicts[-2].says
             assert question.answer in verdicts[-1].says
 
 
-def test_right_predictions_and_answers(lab: Lab, judge: Grader) -> None:
-    known = {s.id: str(judge.figures.value(s.value)) for s in lab.steps if isinstance(s, Compare)}
-    known |= {question.id: right_answer(question, judge) for question in lab.questions}
+def test_right_predictions_and_answers(lab: Lab, grader: Grader) -> None:
+    known = {s.id: str(grader.figures.value(s.value)) for s in lab.steps if isinstance(s, Compare)}
+    known |= {question.id: right_answer(question, grader) for question in lab.questions}
     known |= {step.id: "done" for step in lab.steps if isinstance(step, Explore)}
     made, printed = session(lab, known.__getitem__)
     count = len(lab.questions)
@@ -173,7 +173,7 @@ def test_the_commands_in_its_texts_are_commands(lab: Lab) -> None:
             assert words[0] in study_names()
 
 
-def test_it_works_offline(lab: Lab, judge: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_works_offline(lab: Lab, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("a connection was asked for")
 
@@ -245,20 +245,20 @@ def test_no_question_asks_for_what_was_just_shown(lab: Lab) -> None:
 
 def test_mistakes_that_any_question_can_meet_with() -> None:
     lab = read_lab("overlap")
-    judge = Grader(Figures(lab))
+    grader = Grader(Figures(lab))
     waiting = next(q for q in lab.questions if q.id == "waiting")
-    right = float(right_answer(waiting, judge))
+    right = float(right_answer(waiting, grader))
     for given, printed in (
         (right / 100, "fraction"),
         (-right, "sign"),
         (right * 1000, "factor of 1000"),
         (3, "too low"),
     ):
-        verdict = judge.verdict(waiting, str(given), 0)
+        verdict = grader.verdict(waiting, str(given), 0)
         assert not verdict.right and printed in verdict.says and verdict.counts
-    assert not judge.verdict(waiting, "hm", 0).counts
+    assert not grader.verdict(waiting, "hm", 0).counts
     assert (
-        judge.verdict(waiting, str(right * 1.019), 0).right and not judge.verdict(waiting, str(right * 1.03), 0).right
+        grader.verdict(waiting, str(right * 1.019), 0).right and not grader.verdict(waiting, str(right * 1.03), 0).right
     )
 
 
@@ -294,7 +294,7 @@ def test_a_notebooks_calls(capsys: pytest.CaptureFixture[str]) -> None:
         book.value("external.latency")
 
 
-def test_the_teachers_page_has_every_answer(lab: Lab, judge: Grader) -> None:
+def test_the_teachers_page_has_every_answer(lab: Lab, grader: Grader) -> None:
     from tests.support.pages.pages import Page, asks_for_nothing
 
     text, page = teacher_text(lab), Page(teacher_html(lab))
@@ -302,8 +302,8 @@ def test_the_teachers_page_has_every_answer(lab: Lab, judge: Grader) -> None:
     flat, seen = " ".join(text.split()), " ".join(page.text.split())
     for question in lab.questions:
         for shown in (flat, seen):
-            assert " ".join(judge.solution(question).split())[:60].replace("`", "") in shown.replace("`", "")
-            wrong = [says for _, says, _ in judge.rules(question).wrong]
+            assert " ".join(grader.solution(question).split())[:60].replace("`", "") in shown.replace("`", "")
+            wrong = [says for _, says, _ in grader.rules(question).wrong]
             assert all(says.replace("`", "") in shown.replace("`", "") for says in wrong)
     assert all(f"lab {lab.name}" in shown.replace("`", "").lower() for shown in (flat, seen))
 

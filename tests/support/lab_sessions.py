@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from mcusim.labs import Session
-from mcusim.labs.judge import Grader
+from mcusim.labs.grader import Grader
 from mcusim.labs.lab import Arrange, Ask, Compare, Design, Explore, Lab, Question, Write
 
 __all__ = ["right_answer", "session"]
 
 
-def right_answer(question: Question, judge: Grader) -> str:
-    rules = judge.rules(question)
+def right_answer(question: Question, grader: Grader) -> str:
+    rules = grader.rules(question)
     match question:
         case Ask():
             return str(rules.right)

@@ -176,16 +176,16 @@ def costs(texts: Iterable[str] | None) -> dict[str, str]:
 
 
 def _pairs(texts: Iterable[str] | None, option: str, wanted: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for text in texts or ():
         key, equals, value = text.rpartition("=") if option == "--cost" else text.partition("=")
         key = key.strip()
         if not equals or not key:
             raise UsageError(f"{option} needs {wanted}; got {text[:200]!r}")
-        if key in pairs:
-            raise UsageError(f"{option} {key[:200]} is given twice: {pairs[key][:80]!r} and {value.strip()[:80]!r}")
-        pairs[key] = value.strip()
-    return pairs
+        if key in by_key:
+            raise UsageError(f"{option} {key[:200]} is given twice: {by_key[key][:80]!r} and {value.strip()[:80]!r}")
+        by_key[key] = value.strip()
+    return by_key
 
 
 def comma_list(text: str | None, option: str) -> list[str] | None:

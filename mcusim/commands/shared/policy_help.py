@@ -86,8 +86,8 @@ class PolicyHelp(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Say which options have defaults from a file, then run."""
-        result = ctx.obj or {}
-        sources = {option: ctx.get_parameter_source(option.replace("-", "_")) for option in result}
+        defaults = ctx.obj or {}
+        sources = {option: ctx.get_parameter_source(option.replace("-", "_")) for option in defaults}
         in_file = [option for option, source in sources.items() if source and source.name == FROM_FILE]
         own = {option.name: ctx.params[option.name] for option in _declared(self.callback)}
         arguments = {name: value for name, value in own.items() if value is not None}
@@ -96,7 +96,7 @@ class PolicyHelp(TyperCommand):
                 in_file.remove(part)
                 arguments.pop(part.replace("-", "_"))
         require_endings(ctx.info_name or "", self.params, ctx.params)
-        for line in taken(result, in_file):
+        for line in taken(defaults, in_file):
             note(line)
         token = _given.set(arguments)
         try:  # typer passes on what the function itself has as parameters
@@ -141,11 +141,11 @@ def _made(options: tuple[tuple[Any, str], ...]) -> tuple[Any, ...]:
     def command(**given: str) -> None: ...
 
     kinds: dict[str, Any] = {}
-    for item, takers in options:
-        text = item.help.replace("{takers}", takers)
-        kind, metavar = (bool, None) if item.is_flag else (str, item.metavar)
-        names = f"--{item.flag}/--no-{item.flag}" if item.is_flag else f"--{item.flag}"
-        kinds[item.name] = Annotated[kind | None, Option(names, metavar=metavar, help=text)]
+    for option, takers in options:
+        text = option.help.replace("{takers}", takers)
+        kind, metavar = (bool, None) if option.is_flag else (str, option.metavar)
+        names = f"--{option.flag}/--no-{option.flag}" if option.is_flag else f"--{option.flag}"
+        kinds[option.name] = Annotated[kind | None, Option(names, metavar=metavar, help=text)]
     taken = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in kinds.items()]
     command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
     command.__annotations__ = kinds

@@ -161,15 +161,15 @@ def _given(context: typer.Context, planned: PlannedModel) -> dict[str, str | lis
 
 
 def _advised(
-    both: Result | FidelityComparison, limits: RunLimits, model: str, given: dict[str, str | list[str] | bool | None]
+    outcome: Result | FidelityComparison, limits: RunLimits, model: str, given: dict[str, str | list[str] | bool | None]
 ) -> Result | FidelityComparison:
-    """``both`` with the limits checked and, where the answer is negative, ways out."""
+    """``outcome`` with the limits checked and, where the answer is negative, ways out."""
     from mcusim.api.advice.suggestions import advised
     from mcusim.results import Result
 
-    if isinstance(both, Result):
-        return replace(both, advice=advised(both, limits, model, given))
-    return replace(both, emulate=replace(both.emulate, advice=advised(both.emulate, limits, model, given)))
+    if isinstance(outcome, Result):
+        return replace(outcome, advice=advised(outcome, limits, model, given))
+    return replace(outcome, emulate=replace(outcome.emulate, advice=advised(outcome.emulate, limits, model, given)))
 
 
 def _simulate(

@@ -74,13 +74,13 @@ def sweep(
 
     if not (dry_run or _may_be_finished(output_file, written.force)):
         _check_files(study, output_file, html, written)
-    result = _with_costs(read_study(study), allow_unknown, costs)
+    loaded = _with_costs(read_study(study), allow_unknown, costs)
     if dry_run:
-        return _estimate(result, output, dask, jobs)
-    table = _finished(study, result, output_file, html, written)
+        return _estimate(loaded, output, dask, jobs)
+    table = _finished(study, loaded, output_file, html, written)
     if table is None:
-        table = _run(result, output_file, jobs, dask, written.force)
-    return _show(result, table, _conclusions(result, table), html, written, output)
+        table = _run(loaded, output_file, jobs, dask, written.force)
+    return _show(loaded, table, _conclusions(loaded, table), html, written, output)
 
 
 def _saved(path: str, idle: Mapping[str, object], html: Path | None, written: Written, output: Output) -> int:
@@ -94,12 +94,12 @@ def _saved(path: str, idle: Mapping[str, object], html: Path | None, written: Wr
     check_outputs(files, written.json, [path], written.force)
     for file in files:
         check_apart(file, [path])
-    sweep = read_table(path)
-    return _show(sweep, sweep.table, (), html, written, output)
+    saved = read_table(path)
+    return _show(saved, saved.table, (), html, written, output)
 
 
 def _finished(
-    study: str, result: Study, path: Path | None, html: Path | None, written: Written
+    study: str, loaded: Study, path: Path | None, html: Path | None, written: Written
 ) -> pyarrow.Table | None:
     """The table that is there, when it has all points of the study with the same inputs."""
     if path is None or not _may_be_finished(path, written.force):
@@ -107,7 +107,7 @@ def _finished(
     from mcusim.sweeps import finished
 
     with spinner("reading the table"):
-        table = finished(result, path)
+        table = finished(loaded, path)
     _check_files(study, path if table is None else None, html, written, table is not None)
     if table is not None:
         note(f"{path} has all {table.num_rows:,} points of the same inputs: nothing to do; --force does it again")

@@ -242,16 +242,16 @@ def _check(
     if student is not None and seed is not None:
         raise UsageError("--student and --seed are two ways to say the same; name one")
     ways = {**written, "--teacher": teacher or None}
-    texts = [way for way, value in ways.items() if value is not None]
-    if len(texts) > 1:
-        raise UsageError(f"{texts[0]} and {texts[1]} are two things; ask for one")
+    chosen = [way for way, value in ways.items() if value is not None]
+    if len(chosen) > 1:
+        raise UsageError(f"{chosen[0]} and {chosen[1]} are two things; ask for one")
     idle = [option for option, value in of_a_session.items() if value is not None]
-    if texts and (idle or json):
-        raise UsageError(f"{[*idle, '--json'][0]} has no effect with {texts[0]}")
+    if chosen and (idle or json):
+        raise UsageError(f"{[*idle, '--json'][0]} has no effect with {chosen[0]}")
     if {"--answers", "--save"} <= {*idle}:
         raise UsageError("--answers and --save are two places for answers; name one")
     whose = {"--student": student, "--seed": seed}
-    needing = [*texts, *idle, *(option for option, value in whose.items() if value is not None)]
+    needing = [*chosen, *idle, *(option for option, value in whose.items() if value is not None)]
     if name is None and needing:
         raise UsageError(f"{needing[0]} needs the name of a lab")
 
@@ -277,36 +277,36 @@ def _list(output: Output) -> int:
     return 0
 
 
-def _on_paper(lab: Lab, file: LabFile, notebook: Path | None, handout: Path | None, solved: bool, force: bool) -> int:
+def _on_paper(drawn: Lab, file: LabFile, notebook: Path | None, handout: Path | None, solved: bool, force: bool) -> int:
     if notebook is not None:
-        _notebook(lab, file, notebook, solved, force)
+        _notebook(drawn, file, notebook, solved, force)
     if handout is not None:
-        _handout(lab, file, handout, force)
+        _handout(drawn, file, handout, force)
     return 0
 
 
-def _notebook(lab: Lab, file: LabFile, path: Path, solved: bool, force: bool) -> None:
+def _notebook(drawn: Lab, file: LabFile, path: Path, solved: bool, force: bool) -> None:
     from mcusim.labs.notebook import notebook
 
-    text = notebook(lab, solved, file.folder, file.own_path)
+    text = notebook(drawn, solved, file.folder, file.own_path)
     write_file(path, lambda file: file.write(text), force)
-    note(f"{path}: lab {lab.name}{', solved' if solved else ''}")
+    note(f"{path}: lab {drawn.name}{', solved' if solved else ''}")
 
 
-def _handout(lab: Lab, file: LabFile, path: Path, force: bool) -> None:
+def _handout(drawn: Lab, file: LabFile, path: Path, force: bool) -> None:
     from mcusim.labs.handout import handout
 
-    with spinner(f"running lab {lab.name}"):
-        text = handout(lab, file.folder)
+    with spinner(f"running lab {drawn.name}"):
+        text = handout(drawn, file.folder)
     write_file(path, partial(_write, text), force)
-    note(f"{path}: lab {lab.name}, to print")
+    note(f"{path}: lab {drawn.name}, to print")
 
 
-def _teacher(lab: Lab, file: LabFile, html: Path | None, force: bool) -> int:
+def _teacher(drawn: Lab, file: LabFile, html: Path | None, force: bool) -> int:
     from mcusim.labs.teacher_page import teacher_html, teacher_text
 
-    with spinner(f"running lab {lab.name}"):
-        own = (lab, file.folder, file.own_path)
+    with spinner(f"running lab {drawn.name}"):
+        own = (drawn, file.folder, file.own_path)
         text = teacher_text(*own) if html is None else teacher_html(*own)
     if html is None:
         print(text)
@@ -315,7 +315,7 @@ def _teacher(lab: Lab, file: LabFile, html: Path | None, force: bool) -> int:
     return 0
 
 
-def _session(lab: Lab, file: LabFile, answers: Path | None, save: Path | None, output: Output) -> int:
+def _session(drawn: Lab, file: LabFile, answers: Path | None, save: Path | None, output: Output) -> int:
     from mcusim.commands.teaching.lab_answers import from_file, kept, typed
     from mcusim.labs import Session
     from mcusim.labs.terminal import WIDTH
@@ -327,17 +327,17 @@ def _session(lab: Lab, file: LabFile, answers: Path | None, save: Path | None, o
 
     read = typed(say) if answers is None else from_file(answers, say)
     if save is not None:
-        read = kept(save, lab, say, read)
+        read = kept(save, drawn, say, read)
     width = min(WIDTH, shutil.get_terminal_size().columns - 1) if shown.isatty() else WIDTH
-    session = Session(lab, read, say, spinner, max(width, 20), file.folder)
+    session = Session(drawn, read, say, spinner, max(width, 20), file.folder)
     try:
         done = session.run()
     finally:  # after Ctrl-C too, and where the answers end
         output.emit(None, session.to_json)
     if not done:
-        count = f"{len(session.answers)} of {len(lab.questions)}"
+        count = f"{len(session.answers)} of {len(drawn.questions)}"
         if save is None:
-            fail(f"lab {lab.name} was left after {count} questions; with --save FILE it can be continued")
+            fail(f"lab {drawn.name} was left after {count} questions; with --save FILE it can be continued")
         else:
-            fail(f"saved, {count}: the same command continues lab {lab.name} from here")
+            fail(f"saved, {count}: the same command continues lab {drawn.name} from here")
     return 0 if done else 1

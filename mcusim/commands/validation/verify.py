@@ -134,8 +134,8 @@ class WatchedFirmware:
     @property
     def first(self) -> str | None:
         """The first option given."""
-        text = next((name for name, value in vars(self).items() if value), None)
-        return None if text is None else "--" + text.replace("_", "-")
+        option = next((name for name, value in vars(self).items() if value), None)
+        return None if option is None else "--" + option.replace("_", "-")
 
 
 def request(what: str, machine: str | None, plan: ModelPlanning, asked: Running) -> VerifyRequest:

@@ -18,10 +18,10 @@ def reached(machine: Machine, address: int, size: int, write: bool, allowed: Cal
     that are ``allowed``."""
     at, end = address, address + size
     while at < end:
-        number = _end(machine, at, write, allowed)
-        if number is None:
+        region_end = _end(machine, at, write, allowed)
+        if region_end is None:
             break
-        at = min(number, end)
+        at = min(region_end, end)
     return at - address
 
 

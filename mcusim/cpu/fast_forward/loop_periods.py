@@ -46,12 +46,12 @@ class LoopPeriod:
     changes: Mapping[str, tuple[Any, Any]]
 
 
-def repetition(moments: Sequence[CoreSnapshot], kinds: Mapping[str, Any], writes: Any) -> LoopPeriod | None:
+def repetition(snapshots: Sequence[CoreSnapshot], kinds: Mapping[str, Any], writes: Any) -> LoopPeriod | None:
     """What the rounds between three snapshots have in common, None: they do not repeat.
 
     ``kinds`` of the slots of the core, memory and branches; ``writes`` says which slots of ``accesses`` count stores.
     """
-    first, second, third = moments
+    first, second, third = snapshots
     if not _same(second, third) or first.registers != second.registers:
         return None
     now = int(third.memory[L.NOW])
@@ -98,12 +98,12 @@ def _first_to_come(kinds: Any, change: Any, after: Any, now: int) -> int:
     return int(times.min()) if times.size else int(NEVER)
 
 
-def places_of(core: GuestCore, repetition: LoopPeriod) -> LoopPlaces | None:
+def places_of(core: GuestCore, period: LoopPeriod) -> LoopPlaces | None:
     """The slots of the tables that belong to the blocks of a round that was compared in full; None: not to be skipped.
 
     A later round that runs no other blocks changes nothing else in the tables.
     """
-    at, _ = repetition.changes["blocks"]
+    at, _ = period.changes["blocks"]
     runs = at % C.BLOCK == C.RUNS
     numbers = [int(n) for n in at[runs] // C.BLOCK]
     blocks = [core.tables.known[n] for n in numbers]
@@ -119,4 +119,4 @@ def places_of(core: GuestCore, repetition: LoopPeriod) -> LoopPlaces | None:
         records += [*range(first, end), *(number for _, number in block.divides)]
     words = (np.array(records)[:, None] * C.ACCESS + np.arange(C.ACCESS)).reshape(-1)
     own = (np.array(numbers)[:, None] * C.BLOCK + np.arange(C.BLOCK)).reshape(-1)
-    return LoopPlaces(own, words, repetition.changes["calls"][0])
+    return LoopPlaces(own, words, period.changes["calls"][0])

@@ -156,18 +156,18 @@ class CoreWaits:
         records = made if self._places is None else self._places.accesses[made]
         return made[core.tables.accesses[records + C.WRITE] == 1] + C.MADE
 
-    def _complete(self, core: GuestCore, repetition: LoopPeriod) -> bool:
+    def _complete(self, core: GuestCore, period: LoopPeriod) -> bool:
         """Whether what was compared is all that has changed; find the loop's places the first time."""
         if self._places is None:
-            places = places_of(core, repetition)
+            places = places_of(core, period)
             if places is None:
                 return False
             self._known[self._block] = places, self._stride
             return True
-        at, by = repetition.changes["blocks"]
+        at, by = period.changes["blocks"]
         runs = at % C.BLOCK == C.RUNS
         counts = core.tables.blocks[self._places.blocks[at[runs]] + C.COUNT_OF - C.RUNS]
-        return int((by[runs] * counts).sum()) == repetition.instructions
+        return int((by[runs] * counts).sum()) == period.instructions
 
     # counting
 
@@ -181,47 +181,47 @@ class CoreWaits:
         """From which tick to which everything is run for a film."""
         return (0, 0) if self.film is None else self.film.open_ticks
 
-    def _changes(self, core: GuestCore, repetition: LoopPeriod) -> int:
+    def _changes(self, core: GuestCore, period: LoopPeriod) -> int:
         """The tick from which a load of the round may find something else by itself."""
         c, peripherals = core.state, core.peripherals
         loads = self._moments[-1].loads
         due = min((peripherals.changes_at(address) for address, _ in loads), default=NEVER // L.TICK)
-        if C.SYSTEM_READS in repetition.changes["core"][0] and c[C.TICK_LEFT]:
+        if C.SYSTEM_READS in period.changes["core"][0] and c[C.TICK_LEFT]:
             due = min(due, int(c[C.TICK_BASE] + c[C.TICK_LEFT]))
         return due * L.TICK
 
-    def _skip(self, core: GuestCore, repetition: LoopPeriod) -> None:
+    def _skip(self, core: GuestCore, period: LoopPeriod) -> None:
         """Count as many rounds as fit."""
         c, now = core.state, int(core.memory.state[L.NOW])
         loads, places = self._moments[-1].loads, self._places
-        changes = self._changes(core, repetition)
-        due = min(self._due(core), changes, repetition.until)
+        changes = self._changes(core, period)
+        due = min(self._due(core), changes, period.until)
         events = int(min(c[C.EVENT_DUE], c[C.SYSTICK_DUE], changes))
         if (events >= NEVER and not core.interrupts.may_come) or due <= now:
             self._give_up(core)
             return
         left = int(c[C.LIMIT] - c[C.INSTRUCTIONS]) - 1
-        rounds = max(0, min((due - 1 - now) // repetition.ticks, left // repetition.instructions))
+        rounds = max(0, min((due - 1 - now) // period.ticks, left // period.instructions))
         rounds -= core.peripherals.polls.beyond(rounds * len(loads), len(loads))
         self.disturbed(core)
         if rounds > 0:
-            self._count(core, repetition, rounds, places)
+            self._count(core, period, rounds, places)
             core.peripherals.polls.left_out(rounds * len(loads))
             self.rounds += rounds
         self._pause = max(LEAST, self._pause // 4)
-        sliced = left // repetition.instructions <= (due - 1 - now) // repetition.ticks  # the run's slice ends first
-        self._rest(core, int(core.memory.state[L.NOW]) + repetition.ticks if sliced else due)
+        sliced = left // period.instructions <= (due - 1 - now) // period.ticks  # the run's slice ends first
+        self._rest(core, int(core.memory.state[L.NOW]) + period.ticks if sliced else due)
 
-    def _count(self, core: GuestCore, repetition: LoopPeriod, rounds: int, places: LoopPlaces | None) -> None:
+    def _count(self, core: GuestCore, period: LoopPeriod, rounds: int, places: LoopPlaces | None) -> None:
         tables = core.tables
         arrays = {
             "core": core.state, "memory": core.memory.state, "branches": core.branches,
             "blocks": tables.blocks, "accesses": tables.accesses, "calls": core.calls,
         }  # fmt: skip
-        for name, (at, by) in repetition.changes.items():
+        for name, (at, by) in period.changes.items():
             slots = getattr(places, name)[at] if places is not None and hasattr(places, name) else at
             arrays[name][slots] += rounds * by
-        _turn(core.state, repetition.taken, rounds * repetition.taken)
+        _turn(core.state, period.taken, rounds * period.taken)
 
 
 def _turn(c: Any, taken: int, more: int) -> None:

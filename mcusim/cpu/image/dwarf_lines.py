@@ -56,10 +56,10 @@ class _Cursor:
         raise ValueError("a number of more than 64 bits")
 
     def text(self) -> str:
-        number = self.data.find(b"\0", self.at, self.end)
-        if number < 0:
+        terminator = self.data.find(b"\0", self.at, self.end)
+        if terminator < 0:
             raise ValueError("a file name does not end")
-        raw, self.at = self.data[self.at : min(number, self.at + _LONGEST_PATH)], number + 1
+        raw, self.at = self.data[self.at : min(terminator, self.at + _LONGEST_PATH)], terminator + 1
         return readable_name(raw)
 
 
@@ -215,8 +215,8 @@ class LineReader:
             return head.leb()
         if form in self.strings:
             strings, at = self.strings[form], head.fixed(4)
-            number = strings.find(b"\0", at, at + _LONGEST_PATH)
-            return readable_name(strings[at : number if number >= 0 else at + _LONGEST_PATH])
+            terminator = strings.find(b"\0", at, at + _LONGEST_PATH)
+            return readable_name(strings[at : terminator if terminator >= 0 else at + _LONGEST_PATH])
         raise ValueError(f"file names of form {form:#x}")
 
     def _program(self, unit: _Cursor, header: _LineHeader) -> None:

@@ -221,12 +221,12 @@ def _header(data: bytes, shown: str, kind: int = 2) -> Any:
     if data[5] != 1:
         what = "big-endian" if data[5] == 2 else f"of unknown byte order {data[5]}"
         raise ImageError(f"{shown}: is {what}; a Cortex-M program is little-endian")
-    value, machine = struct.unpack_from("<HH", data, 16)
+    elf_type, machine = struct.unpack_from("<HH", data, 16)
     if machine != 40:
         raise ImageError(f"{shown}: is for ELF machine {machine}, not 40 (Arm); build it with arm-none-eabi-gcc")
-    if value != kind:
+    if elf_type != kind:
         wanted = "an executable has type 2" if kind == 2 else "an object file has type 1"
-        raise ImageError(f"{shown}: is {_TYPES.get(value, f'of ELF type {value}')}; {wanted}")
+        raise ImageError(f"{shown}: is {_TYPES.get(elf_type, f'of ELF type {elf_type}')}; {wanted}")
     return _structures().Elf_Ehdr.parse(data[:_HEADER])
 
 

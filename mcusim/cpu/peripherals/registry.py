@@ -180,12 +180,12 @@ def _of_family(family: str, flash_kib: int, host: BlockHost) -> Iterator[Registe
         layout = layouts[place["layout"]] if "layout" in place else {}
         kind = KINDS.get(layout.get("kind", ""), RegisterBlock)
         size = parse_size(place["size"]) if "size" in place else 1 << 10
-        registers = dict(_registers_of(family, place["layout"], host.clock)) if layout else {}
+        by_offset = dict(_registers_of(family, place["layout"], host.clock)) if layout else {}
         resets = place.get("resets", {}) | {"FLASHSIZE": flash_kib << place.get("flash_size_bit", 0)}
-        for offset, register in registers.items():
+        for offset, register in by_offset.items():
             if register.name in resets:
-                registers[offset] = replace(register, reset=resets[register.name])
-        yield kind(name, place["base"], size, registers, host, place.get("irq", -1))
+                by_offset[offset] = replace(register, reset=resets[register.name])
+        yield kind(name, place["base"], size, by_offset, host, place.get("irq", -1))
 
 
 @cache
@@ -212,9 +212,9 @@ def _follow(table: Mapping[str, Any], registers: Mapping[str, Any], clock: int) 
 
 def _listed(block: Peripheral, host: BlockHost) -> RegisterBlock:
     """A block of a machine file: ``reads`` are fixed, ``mirrors`` follow at once."""
-    registers = {offset: Register(f"+{offset:#04x}", reset=word, writable=0) for offset, word in block.reads.items()}
+    by_offset = {offset: Register(f"+{offset:#04x}", reset=word, writable=0) for offset, word in block.reads.items()}
     for offset, mirror in block.mirrors.items():
         follow = DelayedStatus(offset, mirror.mask, mirror.shift, 0)
         status = follow.moved(_WORD)
-        registers[offset] = Register(f"+{offset:#04x}", writable=_WORD & ~status, follows=(follow,))
-    return RegisterBlock(block.name, block.base, block.size, registers, host)
+        by_offset[offset] = Register(f"+{offset:#04x}", writable=_WORD & ~status, follows=(follow,))
+    return RegisterBlock(block.name, block.base, block.size, by_offset, host)

@@ -38,7 +38,7 @@ def spinning_in(core: GuestCore, known: Iterable[WaitLoop] = ()) -> WaitLoop | N
     ring = _ring(core)
     for length in range(1, LONGEST + 1):
         rounds = [ring[i * length : (i + 1) * length] for i in range(max(3, -(-4 // length)))]
-        if len(rounds[-1]) == length and ring[0][1] and all(pairs == rounds[0] for pairs in rounds):
+        if len(rounds[-1]) == length and ring[0][1] and all(turn == rounds[0] for turn in rounds):
             return _loop(core, [*reversed(rounds[0])], known)
     return None
 

@@ -245,9 +245,9 @@ def _undefined(emulator: Emulator, pc: int) -> str:
 def _executable(emulator: Emulator, address: int) -> bool:
     """By the ranges of the program; elsewhere by the default map, which Unicorn knows too."""
     memory = emulator.memory.state
-    number = int(find(memory, address))
-    if number >= 0:
-        return bool(memory[number + L.FLAGS] & L.EXECUTE)
+    record = int(find(memory, address))
+    if record >= 0:
+        return bool(memory[record + L.FLAGS] & L.EXECUTE)
     return address < _PERIPHERAL_AREA[0] or _PERIPHERAL_AREA[1] <= address < 0xA000_0000
 
 

@@ -51,8 +51,8 @@ def _map(family: str) -> dict[str, Any]:
 def blocks_in(family: str) -> list[tuple[int, int, str]]:
     """First address, end and name of every register block of a family, by address."""
     entries = []
-    for name, index in _map(family).get("blocks", {}).items():
-        base, size = (index, "1 KiB") if isinstance(index, int) else index
+    for name, block in _map(family).get("blocks", {}).items():
+        base, size = (block, "1 KiB") if isinstance(block, int) else block
         entries.append((base, base + parse_size(size), name))
     return sorted(entries)
 

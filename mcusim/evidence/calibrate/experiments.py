@@ -56,8 +56,8 @@ class Rig:
         A key that takes whole numbers is interpolated between two of them, where one more is much. Raises UsageError
         naming the row whose experiment cannot be run.
         """
-        texts = [(self._texts(values), weight) for values, weight in self._corners(values)]
-        return [sum(weight * self._figure(row, keys) for keys, weight in texts) for row in self.rows]
+        corners = [(self._texts(values), weight) for values, weight in self._corners(values)]
+        return [sum(weight * self._figure(row, keys) for keys, weight in corners) for row in self.rows]
 
     def check(self) -> None:
         """Raise UsageError for the first row that names what does not exist, before anything is played."""

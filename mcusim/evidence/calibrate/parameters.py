@@ -182,8 +182,8 @@ def _value(machine: Machine, key: str, text: str) -> tuple[str, float, float]:
     length, unit = parse_duration(text, ("sdclk", "qclk", "hclk")), text.strip().lstrip("0123456789._ ")
     if length.unit != "s":
         return unit, float(length.value), 1.0
-    fraction = parse_duration(f"1 {unit}").value
-    return unit, float(length.value / fraction), float(1 / fraction / machine.core.clock)
+    unit_seconds = parse_duration(f"1 {unit}").value
+    return unit, float(length.value / unit_seconds), float(1 / unit_seconds / machine.core.clock)
 
 
 def parameter_of(key: str, known: tuple[Parameter, ...]) -> Parameter | None:

@@ -112,11 +112,11 @@ def _require_zeroes(image: Image, pieces: list[_Piece]) -> None:
 def _roots(image: Image, symbols: Collection[str], pieces: dict[int, _Piece]) -> list[int]:
     if not symbols:
         raise UsageError(f"{image.path}: name at least one function that is needed")
-    items = [image.symbol(name) for name in sorted(symbols)]
-    for symbol in items:
+    roots = [image.symbol(name) for name in sorted(symbols)]
+    for symbol in roots:
         if symbol.section not in pieces or not _inside(pieces[symbol.section], symbol.address):
             raise ImageError(f"{image.path}: {symbol.name} at {show_address(symbol.address)} is in no loaded section")
-    return [symbol.section for symbol in items]
+    return [symbol.section for symbol in roots]
 
 
 def _inside(piece: _Piece, address: int) -> bool:
@@ -126,9 +126,9 @@ def _inside(piece: _Piece, address: int) -> bool:
 def _references(image: Image, pieces: dict[int, _Piece], relocations: list[Relocation]) -> dict[int, set[int]]:
     """Pieces to those that they refer to."""
     references: dict[int, set[int]] = {}
-    for index, _, symbol, value, section, owner in relocations:
-        where = f"{image.path}: relocation at {show_address(index)}"
-        if owner not in pieces or not pieces[owner].address <= index <= pieces[owner].end - 4:
+    for address, _, symbol, value, section, owner in relocations:
+        where = f"{image.path}: relocation at {show_address(address)}"
+        if owner not in pieces or not pieces[owner].address <= address <= pieces[owner].end - 4:
             raise ImageError(f"{where}: outside of section {image.elf.sections[owner].name}, which it is for: damaged")
         if not section:
             continue

@@ -36,10 +36,10 @@ def ratios(first: tuple[RunFeatures, Energy], second: tuple[RunFeatures, Energy]
     """Of the first run's latency and energy over the second's; None when that takes no time or energy."""
     intervals = []
     for quantity, figure in _FIGURE.items():
-        item, other = getattr(first[1], figure), getattr(second[1], figure)
-        if not (item > 0 and other > 0):
+        numerator, denominator = getattr(first[1], figure), getattr(second[1], figure)
+        if not (numerator > 0 and denominator > 0):
             return None
-        intervals.append(ratio_interval(first[0], second[0], item / other, quantity))
+        intervals.append(ratio_interval(first[0], second[0], numerator / denominator, quantity))
     return Ratios(*intervals)
 
 

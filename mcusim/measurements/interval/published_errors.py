@@ -42,12 +42,12 @@ class PublishedError:
 
 def published_errors(rows: Iterable[ValidationRow], figures: Figures) -> tuple[PublishedError, ...]:
     """Of the rows that count; ``figures`` of each run by its command, with the shares of its operators."""
-    items = []
+    errors = []
     for row in rows:
         counts = row.quantity in QUANTITIES and row.use == "validate" and row.policy
         if counts and row.simulated and row.run in figures:
-            items.append(PublishedError(row, _situation(row, figures[row.run]), log(row.measured / row.simulated)))
-    return tuple(items)
+            errors.append(PublishedError(row, _situation(row, figures[row.run]), log(row.measured / row.simulated)))
+    return tuple(errors)
 
 
 def _situation(row: ValidationRow, figures: Mapping[str, float]) -> RunFeatures:

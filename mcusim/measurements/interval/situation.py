@@ -45,11 +45,11 @@ def situation(
     return on_machine(result, machine, deviation)
 
 
-def on_machine(situation: RunFeatures, machine: Machine, deviation: str | None = None) -> RunFeatures:
+def on_machine(features: RunFeatures, machine: Machine, deviation: str | None = None) -> RunFeatures:
     """The same for another machine of its name, which may differ in what the run did not depend on."""
     clock, changed = _compared(machine)
     return replace(
-        situation, clock=clock, setting="; ".join(text for text in (changed, deviation) if text) or AS_PUBLISHED
+        features, clock=clock, setting="; ".join(text for text in (changed, deviation) if text) or AS_PUBLISHED
     )
 
 

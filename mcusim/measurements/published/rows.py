@@ -58,18 +58,18 @@ def measured(model: str, machine: str, policy: str, variant: str = "2022") -> Me
     Not modelled: figures without a simulated counterpart (accuracy, file size) and ``context`` rows.
     """
     key = (model.removesuffix(PADS), machine, policy)
-    items = [row for row in rows() if _key(row) == key and row["use"] != "context" and _ran(row, model, variant)]
+    matching = [row for row in rows() if _key(row) == key and row["use"] != "context" and _ran(row, model, variant)]
     figures: dict[str, float] = {}
     use: dict[str, str] = {}
     tables: dict[str, None] = {}
-    for row in items:
+    for row in matching:
         figure = _FIGURE.get((row["quantity"], row["unit"]))
-        if row["source"] != items[0]["source"] or figure is None or figure[0] in figures:
+        if row["source"] != matching[0]["source"] or figure is None or figure[0] in figures:
             continue
         figures[figure[0]] = float(row["value"]) * figure[1]
         use[figure[0]] = row["use"]
         tables[row["table"]] = None
-    return Measured(items[0]["source"], tuple(tables), figures, use) if figures else None
+    return Measured(matching[0]["source"], tuple(tables), figures, use) if figures else None
 
 
 def _ran(row: Mapping[str, str], model: str, variant: str) -> bool:

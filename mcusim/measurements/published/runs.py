@@ -119,7 +119,7 @@ def published() -> tuple[Published, ...]:
         by_number.setdefault(_number(row), []).append(row)
         uses.setdefault(_experiment(row), set()).add(row["use"])
     for same in by_number.values():
-        row = next((texts for texts in same if texts["use"] != _USED), same[0])
+        row = next((candidate for candidate in same if candidate["use"] != _USED), same[0])
         use = row["use"]
         if use == _USED:
             (use,) = uses[_experiment(row)] - {_USED}

@@ -198,7 +198,7 @@ class Validation(Displayed):
     def summary(self) -> tuple[Statistics, ...]:
         """By quantity and use: all boards, then each of them where there are several; validate rows of builds
         with unknown compiler flags are also counted apart."""
-        items = []
+        summaries = []
         for quantity in QUANTITIES:
             for use in USES:
                 rows = [
@@ -206,9 +206,9 @@ class Validation(Displayed):
                 ]
                 boards = list(dict.fromkeys(row.board for row in rows))
                 if len(boards) > 1:
-                    items += [statistics(rows, ALL_BOARDS), *(_by_flags(rows) if use == USES[0] else [])]
-                items += [statistics([row for row in rows if row.board == board], board) for board in boards]
-        return tuple(items)
+                    summaries += [statistics(rows, ALL_BOARDS), *(_by_flags(rows) if use == USES[0] else [])]
+                summaries += [statistics([row for row in rows if row.board == board], board) for board in boards]
+        return tuple(summaries)
 
     @property
     def missing(self) -> dict[str, list[ValidationRow]]:

@@ -303,16 +303,16 @@ def fold(
 
     Not modelled: operators with several outputs, strings, quantised arithmetic, results that have no elements.
     """
-    items = [*tensors]
+    known = [*tensors]
     left: list[Operator] = []
     folded: list[Operator] = []
     made = read = 0
     for op in operators:
         folding = FOLDED.get(shown_type(op.type))
-        if folding is None or not _foldable(op, folding, items, inputs):
+        if folding is None or not _foldable(op, folding, known, inputs):
             left.append(op)
             continue
-        target, sources = items[op.outputs[0]], [items[i] for i in op.inputs]
+        target, sources = known[op.outputs[0]], [known[i] for i in op.inputs]
         made, read = made + target.bytes, read + sum(t.bytes for t in sources if not folding.shape_alone)
         where = f"{source}: operator {op.index} {shown_type(op.type)}, whose inputs are constants"
         if made > MOST_BYTES or read > MOST_READ:
@@ -321,11 +321,11 @@ def fold(
                 f" from more than {MOST_READ >> 20} MiB; fold constants when converting"
             )
         values = [t.data for t in sources if t.data is not None]
-        items[op.outputs[0]] = _computed(
+        known[op.outputs[0]] = _computed(
             ConstantCall(sources, values, target, options(op.index, folding)), folding, where
         )
         folded.append(replace(op, type=shown_type(op.type)))
-    return Remainder(tuple(replace(op, index=i) for i, op in enumerate(left)), tuple(items), tuple(folded))
+    return Remainder(tuple(replace(op, index=i) for i, op in enumerate(left)), tuple(known), tuple(folded))
 
 
 def _foldable(op: Operator, folding: Folding, tensors: Sequence[Tensor], given: Sequence[int]) -> bool:

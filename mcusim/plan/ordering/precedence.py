@@ -64,22 +64,22 @@ class Precedence:
     @cached_property
     def ancestors(self) -> tuple[int, ...]:
         """All operators that come before each one."""
-        numbers: list[int] = []
+        masks: list[int] = []
         for i in range(self.count):  # a graph's operators are in an order in which they can run
             every = self.before[i]
             for j in members(self.before[i]):
-                every |= numbers[j]
-            numbers.append(every)
-        return tuple(numbers)
+                every |= masks[j]
+            masks.append(every)
+        return tuple(masks)
 
     @cached_property
     def descendants(self) -> tuple[int, ...]:
         """All operators that come after each one."""
-        numbers = [0] * self.count
+        masks = [0] * self.count
         for i in reversed(range(self.count)):
             for j in members(self.before[i]):
-                numbers[j] |= numbers[i] | 1 << i
-        return tuple(numbers)
+                masks[j] |= masks[i] | 1 << i
+        return tuple(masks)
 
 
 def precedence(graph: Graph, accounting: Accounting) -> Precedence:

@@ -61,8 +61,8 @@ def optimal_order(graph: Graph, seconds: float = 60.0, accounting: Accounting | 
     peak = bound = 0
     for part in parts(p):
         search.share(part)
-        reached, proven, numbers = search.part(part, bound)
-        order += numbers
+        reached, proven, part_order = search.part(part, bound)
+        order += part_order
         peak, bound = max(peak, reached), max(bound, proven)
     own = timeline(graph, None, counted).peak
     if own <= peak:

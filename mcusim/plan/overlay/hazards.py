@@ -99,8 +99,8 @@ class TaskSchedule:
 
     def _conflicts(self, access: TaskAccess) -> Iterable[int]:
         start, end, write = access.span.address, access.span.end, access.write
-        items = self._records.get(access.slot, ())
-        return [r.task for r in items if r.start < end and start < r.end and (write or r.write)]
+        records = self._records.get(access.slot, ())
+        return [r.task for r in records if r.start < end and start < r.end and (write or r.write)]
 
     def _record(self, access: TaskAccess, task: int, lane: str) -> None:
         """A write hides what it covers; a read hides older reads of its lane that it covers."""

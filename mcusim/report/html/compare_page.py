@@ -119,7 +119,7 @@ def _periods(results: Collection[Result]) -> Iterator[tuple[str, list[str]]]:
         ["period not met" if missed else text for text, missed in zip(energies, late, strict=True)],
     )
     expected = [None if duty is None else duty.interval_mj for duty in asked]
-    yield "expected", ["-" if result is None else range_text(result, "mJ") for result in expected]
+    yield "expected", ["-" if bounds is None else range_text(bounds, "mJ") for bounds in expected]
     yield "mean power", [quantity(None if duty is None else duty.mean_power_mw, "mW") for duty in asked]
     lives = [None if duty is None else duty.battery for duty in asked]
     if cell := next((life.battery for life in lives if life is not None), None):

@@ -31,15 +31,15 @@ def interval_figures(interval: Interval) -> str:
     return f"latency {range_text(interval.latency_ms, 'ms')}, energy {range_text(interval.energy_mj, 'mJ')}"
 
 
-def range_text(pair: Range, unit: str) -> str:
-    """``"840 to 1,190 ms"``, in the unit that suits; ``pair`` is kept in ``unit``."""
-    scale = pick_unit(unit, list(pair))
-    return f"{ends_text(pair, scale)} {scale.unit}"
+def range_text(bounds: Range, unit: str) -> str:
+    """``"840 to 1,190 ms"``, in the unit that suits; ``bounds`` is kept in ``unit``."""
+    scale = pick_unit(unit, list(bounds))
+    return f"{ends_text(bounds, scale)} {scale.unit}"
 
 
-def ends_text(pair: Range, scale: UnitScale) -> str:
+def ends_text(bounds: Range, scale: UnitScale) -> str:
     """``"840 to 1,190"``, in the unit of ``scale``."""
-    return " to ".join(scale.text(end).removesuffix(f" {scale.unit}") for end in pair)
+    return " to ".join(scale.text(end).removesuffix(f" {scale.unit}") for end in bounds)
 
 
 def ends(pair: Range, scale: UnitScale) -> str:

@@ -216,10 +216,10 @@ def _stored(plan: MemoryPlan, written: bool) -> list[str]:
     """What becomes of the plan inside the file, and whether the file written needs more than the one read."""
     lines = []
     if plan.keeps_stored:
-        word = (
+        fate = (
             "taken, as TensorFlow Lite Micro does" if plan.allocator == OFFLINE else "kept: nothing smaller was found"
         )
-        lines += wrapped(f"the memory plan in the file is {word}")
+        lines += wrapped(f"the memory plan in the file is {fate}")
     needed = plan.addresses.bytes
     if written and needed > plan.read_bytes:
         by, keep = ("its own plan", "--allocator offline") if plan.stored else ("TFLM's planner", "--allocator greedy")

@@ -60,9 +60,9 @@ def filter_bytes(shapes: Sequence[Geometry]) -> int:
 def parameter_bytes(graph: Graph) -> int:
     """Bytes of weights, and of a bias and a scale for each output channel."""
     every = [op for op in graph.operators if op.traits.parametric and op.inputs[1] >= 0]
-    values = {op.inputs[1]: op for op in every}.values()  # patches share them
-    weights = sum(graph.tensors[op.inputs[1]].bytes for op in values)
-    return weights + _PER_CHANNEL * sum(graph.tensors[op.outputs[0]].shape[-1] for op in values)
+    operators = {op.inputs[1]: op for op in every}.values()  # patches share them
+    weights = sum(graph.tensors[op.inputs[1]].bytes for op in operators)
+    return weights + _PER_CHANNEL * sum(graph.tensors[op.outputs[0]].shape[-1] for op in operators)
 
 
 def _convolves(g: Geometry) -> bool:

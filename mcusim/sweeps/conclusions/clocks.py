@@ -26,8 +26,8 @@ _FIGURES = ("energy_mj", "supply_current_ma", "cycles", "regulator", "period_ene
 
 
 def clock(frame: pandas.DataFrame) -> Iterator[Conclusion]:
-    pairs = lines(frame, "clock")
-    faster = all(b < a for _, line in pairs for a, b in pairwise(line.values()))
+    curves = lines(frame, "clock")
+    faster = all(b < a for _, line in curves for a, b in pairwise(line.values()))
     yield Conclusion("A faster clock is always faster.", faster)
     rising = frame.drop_duplicates("clock").sort_values("clock_bus")
     states = [int(number) for number in rising["wait_states_flash"]]
@@ -52,33 +52,33 @@ def least(line: Mapping[Any, float]) -> Any:
 def verdict(best: Sequence[Any], clocks: Sequence[Any]) -> str:
     """What the ``best`` clocks of some lines say, among the ``clocks`` that were tried, slowest first."""
     words = {clocks[-1]: "race to idle", clocks[0]: "the slower the better"}
-    return " or ".join(dict.fromkeys(words.get(text, "an optimum in between") for text in _once(best, clocks)))
+    return " or ".join(dict.fromkeys(words.get(speed, "an optimum in between") for speed in _once(best, clocks)))
 
 
-def _energy(entries: Columns) -> Iterator[Conclusion]:
+def _energy(columns: Columns) -> Iterator[Conclusion]:
     """One inference alone, why, and a period with sleep."""
-    clocks = sorted(entries["energy_mj"][0][1], key=parse_clock)
+    clocks = sorted(columns["energy_mj"][0][1], key=parse_clock)
     best: dict[str, list[str]] = {}
-    for at, line in entries["energy_mj"]:
+    for at, line in columns["energy_mj"]:
         best.setdefault(str(at["policy"]), []).append(least(line))
     texts = [f"{policy} at {_clocks(of, clocks)}" for policy, of in best.items()]
     product = [
         energy[at] / (current[at] * cycles[at] / parse_clock(at))
-        for (_, energy), (_, current), (_, cycles) in _rows(entries, "energy_mj", "supply_current_ma", "cycles")
+        for (_, energy), (_, current), (_, cycles) in _rows(columns, "energy_mj", "supply_current_ma", "cycles")
         for at in clocks
     ]
     whole = max(product) <= 1.001 * min(product)  # energy is current a clock times cycles, so these two explain it
     yield Conclusion(f"An inference alone takes least energy under {', '.join(texts)}.", whole)
-    yield _claim(entries, clocks)
-    yield _static(entries, clocks)
-    yield _steps(entries, clocks)
-    yield _period(entries, clocks)
+    yield _claim(columns, clocks)
+    yield _static(columns, clocks)
+    yield _steps(columns, clocks)
+    yield _period(columns, clocks)
 
 
-def _claim(entries: Columns, clocks: Sequence[str]) -> Conclusion:
+def _claim(columns: Columns, clocks: Sequence[str]) -> Conclusion:
     """Whether measurements are expected to show that a slower clock than the fastest takes less energy."""
     fastest, expected = clocks[-1], list[RatioInterval]()
-    for at, line in entries["energy_mj"]:
+    for at, line in columns["energy_mj"]:
         if (best := least(line)) != fastest:
             slower, fast = _situation(at, parse_clock(best) / parse_clock(fastest)), _situation(at, 1.0)
             expected.append(ratio_interval(slower, fast, line[best] / line[fastest], "energy"))
@@ -109,12 +109,12 @@ def _situation(at: Mapping[str, Any], clock: float) -> RunFeatures:
     )
 
 
-def _static(entries: Columns, clocks: Sequence[str]) -> Conclusion:
+def _static(columns: Columns, clocks: Sequence[str]) -> Conclusion:
     """What of the current is left at the slowest clock, of that at the fastest one with the regulator set as there."""
-    setting = entries["regulator"][0][1]
+    setting = columns["regulator"][0][1]
     low, high = clocks[0], next(at for at in reversed(clocks) if setting[at] == setting[clocks[0]])
     share, left = 100 * parse_clock(low) / parse_clock(high), dict[str, list[float]]()
-    for at, current in entries["supply_current_ma"]:
+    for at, current in columns["supply_current_ma"]:
         left.setdefault(str(at["policy"]), []).append(100 * current[low] / current[high])
     kept = ", ".join(f"{policy} {span(parts, 0)} %" for policy, parts in left.items())
     text = (
@@ -124,14 +124,14 @@ def _static(entries: Columns, clocks: Sequence[str]) -> Conclusion:
     return Conclusion(text, all(part >= share for parts in left.values() for part in parts))
 
 
-def _steps(entries: Columns, clocks: Sequence[str]) -> Conclusion:
+def _steps(columns: Columns, clocks: Sequence[str]) -> Conclusion:
     """How the charge of a cycle changes from each clock to the next, and how many cycles there are."""
     kinds: dict[bool, list[float]] = {False: [], True: []}
-    for (_, current), (_, setting) in _rows(entries, "supply_current_ma", "regulator"):
+    for (_, current), (_, setting) in _rows(columns, "supply_current_ma", "regulator"):
         for slow, fast in pairwise(clocks):
             charge = (current[fast] / parse_clock(fast)) / (current[slow] / parse_clock(slow))
             kinds[setting[slow] != setting[fast]].append(100 * charge - 100)
-    waits = [100 * cycles[clocks[-1]] / cycles[clocks[0]] - 100 for _, cycles in entries["cycles"]]
+    waits = [100 * cycles[clocks[-1]] / cycles[clocks[0]] - 100 for _, cycles in columns["cycles"]]
     same, higher = (span(kinds[item], 1) if kinds[item] else "no" for item in (False, True))
     text = (
         f"For a slow one: from one clock to the next a cycle's charge changes by {same} % at one setting of the "
@@ -140,14 +140,14 @@ def _steps(entries: Columns, clocks: Sequence[str]) -> Conclusion:
     return Conclusion(text, not kinds[True] or not kinds[False] or max(kinds[True]) > max(kinds[False]))
 
 
-def _period(entries: Columns, clocks: Sequence[str]) -> Conclusion:
+def _period(columns: Columns, clocks: Sequence[str]) -> Conclusion:
     """Energy of a period, where it is met, with the current asleep at the clock of the inference."""
     best, shares, period = list[str](), list[float](), ""
-    for (at, energy), (_, alone) in _rows(entries, "period_energy_mj", "energy_mj"):
-        met, period = {item: value for item, value in energy.items() if not isnan(value)}, str(at["period"])
+    for (at, energy), (_, alone) in _rows(columns, "period_energy_mj", "energy_mj"):
+        met, period = {speed: value for speed, value in energy.items() if not isnan(value)}, str(at["period"])
         best.append(least(met))
         shares.append(100 - 100 * alone[best[-1]] / met[best[-1]])
-    slow, fast = (span([line[at] for _, line in entries["sleep_current_ma"]], 1) for at in (clocks[0], clocks[-1]))
+    slow, fast = (span([line[at] for _, line in columns["sleep_current_ma"]], 1) for at in (clocks[0], clocks[-1]))
     text = (
         f"Every {period}, asleep in the rest at the same clock, least energy is at {_clocks(best, clocks)}: asleep it "
         f"draws {slow} mA at {clocks[0]}, {fast} mA at {clocks[-1]}, and sleep is {span(shares, 0)} % of that energy."
@@ -159,10 +159,10 @@ def _clocks(best: Sequence[str], clocks: Sequence[str]) -> str:
     return f"{' or '.join(_once(best, clocks))} ({verdict(best, clocks)})"
 
 
-def _rows(entries: Columns, *names: str) -> Iterator[tuple[Line, ...]]:
-    return zip(*(entries[name] for name in names), strict=True)
+def _rows(columns: Columns, *names: str) -> Iterator[tuple[Line, ...]]:
+    return zip(*(columns[name] for name in names), strict=True)
 
 
 def _once(best: Sequence[str], clocks: Sequence[str]) -> list[str]:
     """Each clock of ``best`` once, slowest first."""
-    return [clock for clock in clocks if clock in best]
+    return [speed for speed in clocks if speed in best]

@@ -64,9 +64,9 @@ def dma_beat(frame: pandas.DataFrame) -> Iterator[Conclusion]:
 
 
 def buffering(frame: pandas.DataFrame) -> Iterator[Conclusion]:
-    pairs = lines(frame, "buffering")
-    yield Conclusion("Where double buffering fits, single does.", all("single" in line for _, line in pairs))
-    both = [(at, line) for at, line in pairs if len(line) == 2]
+    curves = lines(frame, "buffering")
+    yield Conclusion("Where double buffering fits, single does.", all("single" in line for _, line in curves))
+    both = [(at, line) for at, line in curves if len(line) == 2]
     waits = [line for _, line in lines(frame, "buffering", "cycles_dma_wait") if len(line) == 2]
     text = "Two buffers never make the core wait longer for the DMA."
     yield Conclusion(text, bool(waits) and all(line["double"] <= line["single"] for line in waits))
@@ -93,10 +93,10 @@ def _lost_to_memory(frame: pandas.DataFrame, loses: list[Line]) -> bool:
     return all(sdram + sram > 0.9 * every for every, sdram, sram in zip(*costs, strict=True))
 
 
-def _cases(pairs: list[Line]) -> str:
+def _cases(curves: list[Line]) -> str:
     """Models with the budgets, by board."""
     cases: dict[tuple[str, str], list[str]] = {}
-    for at, line in pairs:
+    for at, line in curves:
         budget = f"{at['sram_budget'] // 1024} KiB ({line['double'] / line['single']:.2f} times)"
         cases.setdefault((at["model"], at["machine"]), []).append(budget)
     return "; ".join(f"{model} on {machine} at {', '.join(texts)}" for (model, machine), texts in cases.items())

@@ -26,7 +26,9 @@ def _costs(frame: pandas.DataFrame, along: str, of: str, to: str) -> Costs:
 
 def sdram_width(frame: pandas.DataFrame) -> Iterator[Conclusion]:
     cost = _costs(frame, "memory.sdram.width", "16 bit", "32 bit")
-    direct, least = (min(map(min, (cost[text, policy] for text in (F469, F746)))) for policy in ("external", "tinyops"))
+    direct, least = (
+        min(map(min, (cost[machine, policy] for machine in (F469, F746)))) for policy in ("external", "tinyops")
+    )
     text = "32 bit is never slower than 16 bit"
     if least < 1:  # a column that was read ahead is gone with its first byte, and a wide one has more of them
         text += f" for the core, and by {100 / least - 100:.1f} % at most where the DMA copies byte by byte"
@@ -67,9 +69,9 @@ def flash_wait_states(frame: pandas.DataFrame) -> Iterator[Conclusion]:
 
 
 def weights(frame: pandas.DataFrame) -> Iterator[Conclusion]:
-    entries = lines(frame, "weights")
+    curves = lines(frame, "weights")
     cost = _costs(frame, "weights", "qspi", "sdram")
-    least = min(line["qspi"] / line["sdram"] for _, line in entries)
+    least = min(line["qspi"] / line["sdram"] for _, line in curves)
     text = "Weights in QSPI flash are not faster than in SDRAM"
     if least < 1:  # a transfer from there leaves the SDRAM to the core
         text += f", or by {100 - 100 * least:.1f} % at most, where the DMA copies them"

@@ -44,22 +44,22 @@ def lines(frame: pandas.DataFrame, along: str, value: str = "latency_ms", **fixe
     return [(dict(zip(inputs, key, strict=True)), values) for key, values in entries.items()]
 
 
-def never_rises(result: Iterable[Line], near: float = 1.0) -> bool:
+def never_rises(curves: Iterable[Line], near: float = 1.0) -> bool:
     """Along every line, in its order; by less than the factor ``near`` is not rising."""
-    return all(b <= a * near for _, line in result for a, b in pairwise(line.values()))
+    return all(b <= a * near for _, line in curves for a, b in pairwise(line.values()))
 
 
-def never_falls(result: Iterable[Line]) -> bool:
-    return all(b >= a for _, line in result for a, b in pairwise(line.values()))
+def never_falls(curves: Iterable[Line]) -> bool:
+    return all(b >= a for _, line in curves for a, b in pairwise(line.values()))
 
 
-def ratios(result: Iterable[Line], of: Any, to: Any) -> list[float]:
+def ratios(curves: Iterable[Line], of: Any, to: Any) -> list[float]:
     """The figure at ``of`` in parts of that at ``to``, for each line; infinite when only the latter is 0."""
-    return [line[of] / line[to] if line[to] else 1.0 if line[of] == line[to] else inf for _, line in result]
+    return [line[of] / line[to] if line[to] else 1.0 if line[of] == line[to] else inf for _, line in curves]
 
 
 def span(values: Iterable[float], digits: int = 2) -> str:
     """Least and largest, once if they read the same: ``1.02 to 1.27``."""
-    items = list(values)
-    low, high = (f"{value:.{digits}f}" for value in (min(items), max(items)))
+    figures = list(values)
+    low, high = (f"{value:.{digits}f}" for value in (min(figures), max(figures)))
     return low if low == high else f"{low} to {high}"

@@ -82,7 +82,7 @@ class FirmwareDiagnosis:
             cause = self._explain[report.kind](report)
             if cause is not None:
                 yield self._finding(report, cause), report.kind not in _PERHAPS
-        yield from ((transfer, True) for transfer in self._of_transfers())
+        yield from ((finding, True) for finding in self._of_transfers())
 
     def _of_transfers(self) -> Iterator[FirmwareFinding]:
         yield from map(self._clash, self._watcher.clashes.values())

@@ -78,11 +78,11 @@ class Shadow:
             "lines": np.zeros((size >> W.CACHE_LINE) + 1, np.uint64) if lines else None,
         }
 
-    def _with_arrays(self, result: Bytes) -> Bytes:
-        arrays = self._arrays.get(result.base)
+    def _with_arrays(self, content: Bytes) -> Bytes:
+        arrays = self._arrays.get(content.base)
         if arrays is None:
-            return result
-        return replace(result, **{name: 0 if a is None else int(a.ctypes.data) for name, a in arrays.items()})
+            return content
+        return replace(content, **{name: 0 if a is None else int(a.ctypes.data) for name, a in arrays.items()})
 
     @property
     def reports(self) -> list[Report]:

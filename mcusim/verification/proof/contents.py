@@ -77,7 +77,7 @@ class Contents:
             operators = ", ".join(str(operator) for operator in sorted(users))
             text = f"operators {operators} read {name}, and none reads {sizes[home.span.bytes]} of the same size"
             fix = f"correct the address from which one of them has its weights to that of {sizes[home.span.bytes]}"
-            places = tuple(dict.fromkeys(index for user in users.values() for index in user))
+            places = tuple(dict.fromkeys(index for indices in users.values() for index in indices))
             self._findings.add("wrong-data", places, home.span.address, home.span.end, text, fix)
 
     def _read(self, place: int, task: Compute, operand: Operand, key: str) -> None:

@@ -79,11 +79,11 @@ class Sanitizer:
         s[L.VIOLATIONS], s[L.STACK_FROM], s[L.STACK_TO] = self._notes.ctypes.data, stack.address, stack.end
         self._emulator.state[C.HALT_ON_VIOLATION] = halt
 
-    def _with_writers(self, result: Bytes) -> Bytes:
-        if result.base not in self._writers:
-            return result
-        seen, stored, meant = (int(array.ctypes.data) for array in self._writers[result.base])
-        return replace(result, seen=seen, stored=stored, meant=meant)
+    def _with_writers(self, content: Bytes) -> Bytes:
+        if content.base not in self._writers:
+            return content
+        seen, stored, meant = (int(array.ctypes.data) for array in self._writers[content.base])
+        return replace(content, seen=seen, stored=stored, meant=meant)
 
     def mark(self, address: int, size: int, writer: int) -> None:
         """``writer`` wrote these bytes: the core sees that, memory has it, the program means it."""

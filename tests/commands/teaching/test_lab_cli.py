@@ -20,7 +20,7 @@ import pytest
 from mcusim.commands.app import main
 from mcusim.labs import lab_names, read_lab
 from mcusim.labs.figures import Figures
-from mcusim.labs.judge import Grader
+from mcusim.labs.grader import Grader
 from mcusim.labs.lab import Arrange, Ask, Choose, Predict
 from mcusim.labs.notebook import notebook
 from tests.support.cases import few, only_with_all_cases
@@ -316,7 +316,7 @@ def test_the_students_notebook_runs_before_anything_is_filled_in(
     executed(text, tmp_path)
     message = capsys.readouterr().out
     assert "Right." not in message and message.count("Write your answer instead of None") == len(lab.questions)
-    judge = Grader(Figures(lab))
+    grader = Grader(Figures(lab))
     solutions = [q.answer for q in lab.questions if isinstance(q, Ask)]
-    assert not any(solution in text for solution in solutions) and judge.solution(lab.questions[0]) not in text
+    assert not any(solution in text for solution in solutions) and grader.solution(lab.questions[0]) not in text
     assert notebook(lab) == text

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mcusim.labs.judge import Rules
+from mcusim.labs.grader import Rules
 from mcusim.labs.lab import Arrange, Ask, Choose, Design, Predict, Step, Write
 
 __all__ = ["RULES_IN_PAGE", "answer_file", "axe_findings", "do_step", "plain_rules", "start", "typed_into"]

@@ -304,8 +304,8 @@ class MdmaChannel(DmaLane):
 
 def _extents(starts: list[int], sizes: list[int], unit: int, step: int) -> tuple[tuple[int, int], ...]:
     """First address and end of what blocks of ``sizes`` bytes in units from each of ``starts`` on touch."""
-    pairs = []
+    extents = []
     for address, size in zip(starts, sizes, strict=True):
         last = address + max(0, size // unit - 1) * step
-        pairs.append((min(address, last), max(address, last) + unit))
-    return tuple(pairs)
+        extents.append((min(address, last), max(address, last) + unit))
+    return tuple(extents)

@@ -1,5 +1,5 @@
 "use strict";
-// Judges answers as mcusim/labs/judge.py does, from the same data; numbers of students as mcusim/labs/draw.py has them.
+// Judges answers as mcusim/labs/grader.py does, from the same data; numbers of students as mcusim/labs/draw.py has them.
 const labJudge = (() => {
   const MOST_SEED = 999999, ROUNDING = 1e-9, COST = 0.25, DONE = "done";
   const UNITS = {

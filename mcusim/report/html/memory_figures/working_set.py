@@ -62,22 +62,24 @@ def bars(tooltips: Tooltips, per_unit: int) -> list[dict[str, Any]]:
     return traces
 
 
-def _trace(tooltips: Tooltips, segments: list[ResidentSegment], per_unit: int) -> dict[str, Any]:
+def _trace(tooltips: Tooltips, resident_segments: list[ResidentSegment], per_unit: int) -> dict[str, Any]:
     at = len(tooltips.residents)
     return {
         "type": "bar",
-        "x": [s.step for s in segments],
-        "base": [s.base / per_unit for s in segments],
-        "y": [s.bytes / per_unit for s in segments],
+        "x": [s.step for s in resident_segments],
+        "base": [s.base / per_unit for s in resident_segments],
+        "y": [s.bytes / per_unit for s in resident_segments],
         "width": 0.86 if len(tooltips.timeline.order) <= 150 else 1,
         "marker": {
-            "color": [WEIGHTS_COLOUR if s.resident is None else tooltips.colours[s.resident] for s in segments],
+            "color": [
+                WEIGHTS_COLOUR if s.resident is None else tooltips.colours[s.resident] for s in resident_segments
+            ],
             "line": {"color": "#ffffff", "width": 1 if len(tooltips.timeline.order) <= 60 else 0},
         },
         # one text per resident and step, which the points refer to
         "meta": [*tooltips.residents, *tooltips.steps],
-        "hovertemplate": [f"{_what(s)}<br><br>%{{meta[{at + s.step}]}}<extra></extra>" for s in segments],
-        **_marks(tooltips, [s.resident for s in segments]),
+        "hovertemplate": [f"{_what(s)}<br><br>%{{meta[{at + s.step}]}}<extra></extra>" for s in resident_segments],
+        **_marks(tooltips, [s.resident for s in resident_segments]),
     }
 
 
@@ -115,10 +117,10 @@ def _kept(timeline: Timeline, most: int) -> int:
 
 
 def _stack(timeline: Timeline, step: int, kept: list[int], alive: int) -> list[ResidentSegment]:
-    base, segments = 0, []
+    base, resident_segments = 0, []
     for i in sorted(kept, key=lambda i: (timeline.residents[i].kind == "activation", timeline.residents[i].first, i)):
-        segments.append(ResidentSegment(step, i, base, timeline.residents[i].bytes))
+        resident_segments.append(ResidentSegment(step, i, base, timeline.residents[i].bytes))
         base += timeline.residents[i].bytes
     if alive > len(kept):
-        segments.append(ResidentSegment(step, None, base, timeline.usage[step] - base, alive - len(kept)))
-    return segments
+        resident_segments.append(ResidentSegment(step, None, base, timeline.usage[step] - base, alive - len(kept)))
+    return resident_segments

@@ -59,7 +59,9 @@ def totals_figure(runs: Mapping[str, Run], machines: Mapping[str, Machine]) -> l
     labels = [plain(label) for label in runs]
     times = {cause: [run.by_cause.get(cause, 0) / run.clock * 1e3 for run in runs.values()] for cause in CAUSE_COLOURS}
     energy = [operator_energy(run, machines[label]) for label, run in runs.items()]
-    joules = {part: [sum(own[part] for own in entries.values()) for entries in energy] for part in ENERGY_COLOURS}
+    joules = {
+        part: [sum(own[part] for own in by_operator.values()) for by_operator in energy] for part in ENERGY_COLOURS
+    }
     return [
         _stacked("Time by cause", "ms", labels, times, CAUSE_COLOURS),
         _stacked("Energy by what drew it", "mJ", labels, joules, ENERGY_COLOURS),
@@ -69,7 +71,7 @@ def totals_figure(runs: Mapping[str, Run], machines: Mapping[str, Machine]) -> l
 def operators_figure(runs: Mapping[str, Run], colours: Mapping[str, str]) -> PlotFigure | None:
     """Milliseconds of each operator, one bar a run; None where the runs have not the same operators."""
     labels = [operator_labels(run) for run in runs.values()]
-    if any(label != labels[0] for label in labels) or not labels[0]:
+    if any(names != labels[0] for names in labels) or not labels[0]:
         return None
     values: dict[str, Sequence[float | None]] = {
         plain(label): [o.cycles / run.clock * 1e3 for o in run.operators] for label, run in runs.items()

@@ -90,11 +90,11 @@ def slots(entries: Sequence[Entry], slot: float, low: float = 0, high: float = f
     return pieces
 
 
-def traces(lanes: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, Any]]:
+def traces(rows: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, Any]]:
     """The lanes as traces of plotly, the first one highest, for a picture that is not zoomed; ``scale``: ms a cycle."""
     slot = cycles / SLOTS
     bars: dict[str, list[Any]] = {"base": [], "x": [], "y": [], "text": [], "color": [], "inside": []}
-    for row, lane in enumerate(lanes):
+    for row, lane in enumerate(rows):
         for piece in slots(lane.entries, slot):
             text = hover_text(piece, scale)
             for start, length, name in stacked_parts(piece, slot):

@@ -62,10 +62,10 @@ def blocks(run: Run, machine: Machine) -> list[OccupancyBlock]:
     return joined
 
 
-def mapped(blocks: Sequence[OccupancyBlock]) -> list[str]:
+def mapped(occupancy_blocks: Sequence[OccupancyBlock]) -> list[str]:
     """Regions with more than weights in them, those with activations first, by falling bytes."""
     area: dict[str, tuple[bool, int]] = {}
-    for block in blocks:
+    for block in occupancy_blocks:
         if block.kind != "weights":
             activations, total = area.get(block.region, (False, 0))
             area[block.region] = (activations or block.kind in ("activation", "overlay"), total + block.bytes)
@@ -101,11 +101,11 @@ def curves(
 
 
 def address_map(
-    blocks: Sequence[OccupancyBlock], region: str, base: int, scale: float, y: str
+    occupancy_blocks: Sequence[OccupancyBlock], region: str, base: int, scale: float, y: str
 ) -> tuple[list[dict[str, Any]], float, int]:
     """Rectangles of KiB from ``base`` over ms, of more than MOST those with the largest areas; the end of what is worth
     seeing, and the bytes of weights beyond it."""
-    own = [block for block in blocks if block.region == region and block.end > block.start]
+    own = [block for block in occupancy_blocks if block.region == region and block.end > block.start]
     if len(own) > MOST:
         own = sorted(own, key=lambda b: b.bytes * (b.end - b.start), reverse=True)[:MOST]
     weights = [block for block in own if block.kind == "weights"]
@@ -118,19 +118,19 @@ def address_map(
     return traces, (end - base) / 1024, above
 
 
-def _rectangles(blocks: Sequence[OccupancyBlock], base: int, scale: float, y: str) -> dict[str, Any]:
+def _rectangles(occupancy_blocks: Sequence[OccupancyBlock], base: int, scale: float, y: str) -> dict[str, Any]:
     return {
         "type": "bar",
         "yaxis": y,
-        "x": [(b.start + b.end) / 2 * scale for b in blocks],
-        "width": [(b.end - b.start) * scale for b in blocks],
-        "base": [(b.address - base) / 1024 for b in blocks],
-        "y": [b.bytes / 1024 for b in blocks],
+        "x": [(b.start + b.end) / 2 * scale for b in occupancy_blocks],
+        "width": [(b.end - b.start) * scale for b in occupancy_blocks],
+        "base": [(b.address - base) / 1024 for b in occupancy_blocks],
+        "y": [b.bytes / 1024 for b in occupancy_blocks],
         "marker": {
-            "color": [colour(b.rank) if b.kind == "activation" else KIND_COLOURS[b.kind] for b in blocks],
-            "line": {"color": "#ffffff", "width": 0.5 if len(blocks) <= 400 else 0},
+            "color": [colour(b.rank) if b.kind == "activation" else KIND_COLOURS[b.kind] for b in occupancy_blocks],
+            "line": {"color": "#ffffff", "width": 0.5 if len(occupancy_blocks) <= 400 else 0},
         },
-        "hovertemplate": [_told(b, base, scale) for b in blocks],
+        "hovertemplate": [_told(b, base, scale) for b in occupancy_blocks],
         "showlegend": False,
     }
 

@@ -105,25 +105,25 @@ def _heading(text: str, top: float) -> dict[str, Any]:
     return {"text": text, "showarrow": False, **place, "font": {"size": 12}}
 
 
-def _maps(blocks: Sequence[OccupancyBlock], machine: Machine, scale: float, first: int) -> list[Panel]:
+def _maps(occupancy_blocks: Sequence[OccupancyBlock], machine: Machine, scale: float, first: int) -> list[Panel]:
     panels = []
-    known = [region for region in mapped(blocks) if region in machine.memory]
+    known = [region for region in mapped(occupancy_blocks) if region in machine.memory]
     for number, region in enumerate(known[:_MAPS], first):
-        traces, top, above = address_map(blocks, region, machine.memory[region].base, scale, f"y{number}")
+        traces, top, above = address_map(occupancy_blocks, region, machine.memory[region].base, scale, f"y{number}")
         title = f"addresses of {plain(region)}, KiB of {size(machine.memory[region].size)}"
         title += f"; {size(above)} of weights above" if above else ""
-        moves = len({(block.start, block.end) for block in blocks if block.region == region}) > 1
+        moves = len({(block.start, block.end) for block in occupancy_blocks if block.region == region}) > 1
         panels.append(Panel(title, _MAP if moves else _FLAT, traces, {"range": [0, 1.06 * top], "nticks": 5}))
     return panels
 
 
-def _caption(run: Run, blocks: Sequence[OccupancyBlock], colours: Mapping[str, str]) -> str:
-    shown = {name: colours[name] for name in colours if name in {*run.traffic, *mapped(blocks)}}
-    lived = {kind: colour for kind, colour in KIND_COLOURS.items() if any(b.kind == kind for b in blocks)}
+def _caption(run: Run, occupancy_blocks: Sequence[OccupancyBlock], colours: Mapping[str, str]) -> str:
+    shown = {name: colours[name] for name in colours if name in {*run.traffic, *mapped(occupancy_blocks)}}
+    lived = {kind: colour for kind, colour in KIND_COLOURS.items() if any(b.kind == kind for b in occupancy_blocks)}
     lived.pop("activation", None)
     lines = ["<b>Over time</b> <span class=dim>drag to zoom, double-click to see all</span>", *lane_chips([run])]
     lines += [legend("regions", shown), legend("addresses: one colour per activation, and", lived)]
-    missing = [plain(region) for region in mapped(blocks)[_MAPS:]]
+    missing = [plain(region) for region in mapped(occupancy_blocks)[_MAPS:]]
     lines += [f"<span class=dim>addresses not drawn: {', '.join(missing)}</span>"] if missing else []
     return "".join(f"<div>{line}</div>" for line in lines)
 

@@ -47,8 +47,10 @@ def pareto(sweep: Sweep, model: str) -> PlotFigure:
             mark = {"color": COLOURS[number % len(COLOURS)], "symbol": _SYMBOLS[number // len(COLOURS) % len(_SYMBOLS)]}
             traces.append(_marks(sweep, group, output, row, name, mark))
     best = [_front(sweep, points, output, row) for row, output in enumerate(_AGAINST)]
-    fields = min(points, key=lambda point: point["latency_ms"])
-    caption = f"<b>{plain(shortened(model))}</b>: least latency {sweep.scales['latency_ms'].text(fields['latency_ms'])}"
+    fastest = min(points, key=lambda point: point["latency_ms"])
+    caption = (
+        f"<b>{plain(shortened(model))}</b>: least latency {sweep.scales['latency_ms'].text(fastest['latency_ms'])}"
+    )
     least = min(points, key=lambda point: point["energy_mj"])
     return PlotFigure(
         f"{caption}, least energy {sweep.scales['energy_mj'].text(least['energy_mj'])}",

@@ -182,9 +182,9 @@ class Quadspi(RegisterBlock):
         return next((cycle for cycle in (first, later) if self._matches(cycle)), -1)
 
     def _matches(self, cycle: int) -> bool:
-        number = int.from_bytes(self.flash.read(self._field(0, 8), self["AR"], 0, self._length, cycle)[:4], "little")
+        status = int.from_bytes(self.flash.read(self._field(0, 8), self["AR"], 0, self._length, cycle)[:4], "little")
         mask = self["PSMKR"]
-        same = ~(number ^ self["PSMAR"]) & mask
+        same = ~(status ^ self["PSMAR"]) & mask
         return bool(same) if self["CR"] & PMM else same == mask
 
     # registers
