@@ -45,21 +45,20 @@ def trials_of(source: str | None, board: str | None) -> tuple[Trial, ...]:
     )
 
 
-def trials_json(several: Sequence[Trial]) -> list[dict[str, Any]]:
-    """``several`` as plain data, each row with its ``error`` in percent."""
-    return [{**asdict(trial), "rows": [{**asdict(row), "error": row.error} for row in trial.rows]} for trial in several]
+def trials_json(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """``trials`` as plain data, each row with its ``error`` in percent."""
+    return [{**asdict(trial), "rows": [{**asdict(row), "error": row.error} for row in trial.rows]} for trial in trials]
 
 
-def trials_summary(several: Sequence[Trial]) -> list[str]:
-    """A line each: what ``mcusim validate`` prints of ``several``; nothing without any."""
+def trials_summary(trials: Sequence[Trial]) -> list[str]:
+    """A line each: what ``mcusim validate`` prints of ``trials``; nothing without any."""
     from mcusim.text import columns, percent
 
-    if not several:
+    if not trials:
         return []
     rows = [["programs tried", "machine", "rows", "bias", "worst"]]
     rows += [
-        [trial.name, trial.machine, str(len(trial.rows)), percent(trial.bias), percent(trial.worst)]
-        for trial in several
+        [trial.name, trial.machine, str(len(trial.rows)), percent(trial.bias), percent(trial.worst)] for trial in trials
     ]
     return ["Programs that are no part of mcusim; --ledger and --json have each figure", *columns(rows, left=2), ""]
 
