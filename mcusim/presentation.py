@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -21,60 +20,88 @@ if TYPE_CHECKING:
 
 __all__ = ["figure", "notebook_html", "save", "table"]
 
-# class: what makes it, loaded on first use
-_TABLES = {
-    "Advice": "mcusim.report.text.advice:advice_table",
-    "Result": "mcusim.report.text.run:run_table",
-    "FidelityComparison": "mcusim.api.fidelity_comparison:FidelityComparison.table",
-    "Comparison": "mcusim.api.compare:Comparison.__str__",
-    "EmulationResult": "mcusim.report.text.emulation:emulation_table",
-    "MemoryPlan": "mcusim.report.text.memory:memory_table",
-    "FirmwareVerification": "mcusim.verification.firmware.table:firmware_verification_table",
-    "Verification": "mcusim.verification.table:verification_table",
-    "Validation": "mcusim.evidence.validate.table:validation_table",
-    "Calibration": "mcusim.evidence.calibrate.result:calibration_table",
-    "Machine": "mcusim.report.text.inspect:machine_table",
-    "ModelInspection": "mcusim.report.text.flash:inspection_table",
-    "Reordered": "mcusim.report.text.reorder:reorder_table",
-    "RunDifference": "mcusim.report.text.diff:diff_table",
-    "Graph": "mcusim.report.text.inspect:model_table",
+# what makes what of a class, loaded on first use
+_MAKERS: dict[str, dict[str, str]] = {
+    "mcusim.results.advice:Advice": {
+        "table": "mcusim.report.text.advice:advice_table",
+        "JSON": "mcusim.results.advice:Advice.to_json",
+    },
+    "mcusim.results.result:Result": {
+        "table": "mcusim.report.text.run:run_table",
+        "summary": "mcusim.report.html.notebook:result_html",
+        "page": "mcusim.report.html.pages:result_page",
+        "JSON": "mcusim.results.result:to_json",
+        "trace": "mcusim.report.export.perfetto:perfetto_json",
+        "figure": "mcusim.report.html.notebook:result_figure",
+    },
+    "mcusim.api.fidelity_comparison:FidelityComparison": {
+        "table": "mcusim.api.fidelity_comparison:FidelityComparison.table",
+        "page": "mcusim.report.html.pages:both_page",
+        "JSON": "mcusim.api.fidelity_comparison:FidelityComparison.to_json",
+    },
+    "mcusim.api.compare:Comparison": {
+        "table": "mcusim.api.compare:Comparison.__str__",
+        "page": "mcusim.report.html.pages:rows_page",
+        "JSON": "mcusim.api.compare:Comparison.to_json",
+    },
+    "mcusim.results.emulation:EmulationResult": {
+        "table": "mcusim.report.text.emulation:emulation_table",
+        "page": "mcusim.report.html.firmware_page:firmware_page",
+        "JSON": "mcusim.report.json.emulation:emulation_json",
+        "trace": "mcusim.report.export.firmware:firmware_perfetto",
+    },
+    "mcusim.results.memory_plan:MemoryPlan": {
+        "table": "mcusim.report.text.memory:memory_table",
+        "page": "mcusim.report.html.memory_page:memory_html",
+        "JSON": "mcusim.report.json.memory:memory_json",
+    },
+    "mcusim.verification.firmware.result:FirmwareVerification": {
+        "table": "mcusim.verification.firmware.table:firmware_verification_table",
+        "JSON": "mcusim.verification.firmware.result:FirmwareVerification.to_json",
+    },
+    "mcusim.verification.verification:Verification": {
+        "table": "mcusim.verification.table:verification_table",
+        "JSON": "mcusim.verification.verification:Verification.to_json",
+    },
+    "mcusim.measurements.published.validation_result:Validation": {
+        "table": "mcusim.evidence.validate.table:validation_table",
+    },
+    "mcusim.evidence.calibrate.result:Calibration": {
+        "table": "mcusim.evidence.calibrate.result:calibration_table",
+    },
+    "mcusim.machine.description:Machine": {
+        "table": "mcusim.report.text.inspect:machine_table",
+    },
+    "mcusim.results.inspection:ModelInspection": {
+        "table": "mcusim.report.text.flash:inspection_table",
+        "JSON": "mcusim.report.text.flash:inspection_json",
+    },
+    "mcusim.report.text.reorder:Reordered": {
+        "table": "mcusim.report.text.reorder:reorder_table",
+    },
+    "mcusim.results.saved.run_difference:RunDifference": {
+        "table": "mcusim.report.text.diff:diff_table",
+        "page": "mcusim.report.html.diff_page:diff_page",
+        "JSON": "mcusim.results.saved.run_difference:RunDifference.to_json",
+    },
+    "mcusim.model.graph:Graph": {
+        "table": "mcusim.report.text.inspect:model_table",
+    },
+    "mcusim.results.film:Film": {
+        "page": "mcusim.report.html.film_page:film_page",
+        "JSON": "mcusim.results.film:Film.to_json",
+    },
+    "mcusim.program.program:Program": {
+        "program": "mcusim.presentation:_program_text",
+    },
 }
-_HTML = {"Result": "mcusim.report.html.notebook:result_html"}
-_PAGES = {
-    "Result": "mcusim.report.html.pages:result_page",
-    "FidelityComparison": "mcusim.report.html.pages:both_page",
-    "Comparison": "mcusim.report.html.pages:rows_page",
-    "EmulationResult": "mcusim.report.html.firmware_page:firmware_page",
-    "MemoryPlan": "mcusim.report.html.memory_page:memory_html",
-    "RunDifference": "mcusim.report.html.diff_page:diff_page",
-    "Film": "mcusim.report.html.film_page:film_page",
-}
-_JSON = {
-    "Advice": "mcusim.results.advice:Advice.to_json",
-    "Result": "mcusim.results.result:to_json",
-    "FidelityComparison": "mcusim.api.fidelity_comparison:FidelityComparison.to_json",
-    "Comparison": "mcusim.api.compare:Comparison.to_json",
-    "EmulationResult": "mcusim.report.json.emulation:emulation_json",
-    "MemoryPlan": "mcusim.report.json.memory:memory_json",
-    "ModelInspection": "mcusim.report.text.flash:inspection_json",
-    "RunDifference": "mcusim.results.saved.run_difference:RunDifference.to_json",
-    "Film": "mcusim.results.film:Film.to_json",
-    "FirmwareVerification": "mcusim.verification.firmware.result:FirmwareVerification.to_json",
-    "Verification": "mcusim.verification.verification:Verification.to_json",
-}
-_TRACES = {
-    "Result": "mcusim.report.export.perfetto:perfetto_json",
-    "EmulationResult": "mcusim.report.export.firmware:firmware_perfetto",
-}
-_PROGRAMS = {"Program": "mcusim.presentation:_program_text"}
 _LINES = 400  # of a table in a notebook
-_FIGURES = {"Result": "mcusim.report.html.notebook:result_figure"}
 
 
 def table(value: object) -> str:
     """The text that the command line prints of ``value``: what a function of this package returned, a machine or a
     model. Raises UsageError for an object of another kind."""
-    return str(_made(value, _TABLES, "table"))
+    return str(_made(value, "table"))
 
 
 def figure(value: object) -> Figure:
@@ -83,14 +110,14 @@ def figure(value: object) -> Figure:
     Raises UsageError for an object that is no :class:`~mcusim.results.result.Result`. Not modelled: figures of the
     other results, which the pages of ``--html`` have.
     """
-    return _made(value, _FIGURES, "figure")
+    return _made(value, "figure")
 
 
 def notebook_html(value: object) -> str:
     """What a notebook shows: a summary of a result, the first lines of the table of what has one, else one line."""
-    if _maker(value, _HTML) is not None:
-        return str(_made(value, _HTML, "summary"))
-    text = table(value) if _maker(value, _TABLES) is not None else repr(value)
+    if _maker(value, "summary") is not None:
+        return str(_made(value, "summary"))
+    text = table(value) if _maker(value, "table") is not None else repr(value)
     lines = text.splitlines()
     more = [f"... {len(lines) - _LINES:,} more lines"] if len(lines) > _LINES else []
     plain = "\n".join(html.escape(line[:400]) for line in [*lines[:_LINES], *more])
@@ -100,23 +127,23 @@ def notebook_html(value: object) -> str:
 def save(value: object, path: str | Path, kind: Kind, force: bool = False) -> None:
     """Write the page, the JSON or the trace of ``value``; raises UsageError where it has none."""
     require_type("path", path, ((str, Path), "a path"))
-    makers = {"html": _PAGES, "json": _JSON, "perfetto": _TRACES, "program": _PROGRAMS}[kind]
     if kind == "perfetto" and getattr(value, "run", value) is None:
         raise UsageError(f"{path}: there is no run to trace")
-    made = _made(value, makers, {"html": "page", "json": "JSON", "perfetto": "trace"}.get(kind, kind))
+    made = _made(value, {"html": "page", "json": "JSON", "perfetto": "trace"}.get(kind, kind))
     text = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False) + "\n"
     write_whole(Path(path), text.encode(), force)
 
 
-def _maker(value: object, makers: Mapping[str, str]) -> str | None:
-    kinds = (kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("mcusim."))
-    return next((makers[kind] for kind in kinds if kind in makers), None)
+def _maker(value: object, what: str) -> str | None:
+    kinds = (f"{kind.__module__}:{kind.__qualname__}" for kind in type(value).__mro__)
+    return next((_MAKERS[kind][what] for kind in kinds if what in _MAKERS.get(kind, ())), None)
 
 
-def _made(value: object, makers: Mapping[str, str], what: str) -> Any:
-    maker = _maker(value, makers)
+def _made(value: object, what: str) -> Any:
+    maker = _maker(value, what)
     if maker is None:
-        raise UsageError(f"there is no {what} of a {type(value).__name__}; there is one of {', '.join(makers)}")
+        known = [kind.partition(":")[2] for kind, makers in _MAKERS.items() if what in makers]
+        raise UsageError(f"there is no {what} of a {type(value).__name__}; there is one of {', '.join(known)}")
     module, _, name = maker.partition(":")
     return attrgetter(name)(import_module(module))(value)
 

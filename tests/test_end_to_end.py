@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mcusim.commands.app import main
-from mcusim.cpu.cores import CORES
 from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import load_machine
+from mcusim.machine.cores import CORES
 from mcusim.plan.registry import policy_names
 from tests.support.cases import few
 from tests.support.graphs.litert import LiteRT

@@ -28,24 +28,16 @@ def test_each_kind_has_its_table() -> None:
     assert "greedy" in mcusim.table(memory("figure-1", allocator="greedy"))
 
 
-@pytest.mark.parametrize("maker", [*presentation._TABLES.values(), *presentation._FIGURES.values()])
-def test_what_makes_them_is_there(maker: str) -> None:
-    module, _, name = maker.partition(":")
-    assert callable(attrgetter(name)(import_module(module)))
+def test_classes_and_what_makes_their_texts_are_there() -> None:
+    for kind, makers in presentation._MAKERS.items():
+        assert isinstance(resolved(kind), type), kind
+        assert all(callable(resolved(maker)) for maker in makers.values()), kind
 
 
-@pytest.mark.parametrize("kind", sorted({*presentation._TABLES, *presentation._FIGURES}))
-def test_the_classes_are_those_of_the_package(kind: str) -> None:
-    homes = {
-        "Advice": "results.advice", "FidelityComparison": "api.fidelity_comparison", "Comparison": "api.compare",
-        "Calibration": "evidence.calibrate.result",
-        "EmulationResult": "results.emulation", "Graph": "model.graph", "Machine": "machine.description",
-        "MemoryPlan": "results.memory_plan", "ModelInspection": "results.inspection", "Result": "results.result",
-        "Reordered": "report.text.reorder", "RunDifference": "results.saved.run_difference",
-        "Validation": "measurements.published.validation_result", "Verification": "verification.verification",
-            "FirmwareVerification": "verification.firmware.result",
-    }  # fmt: skip
-    assert isinstance(getattr(import_module(f"mcusim.{homes[kind]}"), kind), type)
+def resolved(text: str) -> object:
+    """What ``module:name`` is."""
+    module, _, name = text.partition(":")
+    return attrgetter(name)(import_module(module))
 
 
 def test_a_run_has_a_figure() -> None:

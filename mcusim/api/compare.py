@@ -183,7 +183,7 @@ def runtime_bases(
     raw = plan.get(RUNTIME.name)
     texts = raw.split(",") if isinstance(raw, str) else raw
     several = [texts] if not isinstance(texts, Iterable) else [t.strip() if isinstance(t, str) else t for t in texts]
-    named = {name: find_runtime(RUNTIME.given(name)) for name in several}
+    named = {name: find_runtime(RUNTIME.parse_or_default(name)) for name in several}
     refused = [set(without_effect(runtime, plan)) for runtime in named.values()]
     for_some = {name for names in refused for name in names} - set[str].intersection(*refused)
     settings = []
@@ -207,7 +207,7 @@ def ablation_cases(
 
     ``kernels`` are an interpreter's. Raises UsageError for a runtime without steps and for what the steps choose.
     """
-    runtime = find_runtime(RUNTIME.given(plan.get(RUNTIME.name)))
+    runtime = find_runtime(RUNTIME.parse_or_default(plan.get(RUNTIME.name)))
     _require_ladder(runtime, kernels, plan)
     bases = []
     for step in runtime.ladder:

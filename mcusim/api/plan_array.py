@@ -51,7 +51,7 @@ def array_plan(
     in bytes of its own. ``in_place`` and ``align`` are by default the runtime's. Raises UsageError."""
     rules = runtime.array
     assert rules is not None  # the caller saw to that
-    rule, over_input = IM2COL.given(im2col), in_place is not False
+    rule, over_input = IM2COL.parse_or_default(im2col), in_place is not False
     ordering = optimal_order(graph, seconds, Accounting()) if order == "optimal" else None
     steps = tuple(range(len(graph.operators))) if ordering is None else tuple(ordering.order)
     spaced = runtime.alignment if align is None else align

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from mcusim.errors import DoesNotFit, InputError, KernelFault, UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan import SRAM_BUDGET
 from mcusim.results import KernelOutput, Result, assumptions, energy
 from mcusim.results.flash import FlashUse
 from mcusim.run_config.run_options import CODE, INVOCATIONS, OPERATOR_OVERHEAD, STACK_REGION
@@ -75,7 +74,6 @@ def result_of(
     header = None if program is None else program.header
     played = outcome if isinstance(outcome, _Simulated) else None
     run, unusable = None if played is None else played.run, isinstance(outcome, InputError)
-    budget = header.options.get("sram_budget") if header and request.given else chosen.options[SRAM_BUDGET]
     used = None if run is None else energy(run, machine)
     return Result(
         model=header.model if header else graph.name if graph else "",
@@ -91,7 +89,6 @@ def result_of(
         unusable=str(outcome) if unusable else None,
         assumptions=() if run is None else _assumptions(run, machine, request),
         warnings=_warnings(request, machine),
-        sram_budget=budget,
         outputs=() if played is None else played.outputs,
         invocations=() if played is None or chosen.run[INVOCATIONS] == 1 else played.invocations,
         flash=flash,

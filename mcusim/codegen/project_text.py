@@ -17,8 +17,8 @@ from mcusim.codegen.c_text import array_text, comment
 from mcusim.codegen.memory import Constant
 from mcusim.codegen.model_text import COPIES, MADE, ends_type
 from mcusim.codegen.sources import KernelSources
-from mcusim.cpu.cores import CORES
 from mcusim.kernels.kernel_set import KernelSet
+from mcusim.machine.cores import CORES
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.pools import room_for

@@ -6,20 +6,20 @@ Not modelled: code written through one alias of a memory and executed through an
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.cores import CoreTraits
 from mcusim.cpu.decode.decoder import Decoder, remaining_it
 from mcusim.cpu.decode.instruction import Instruction, Kind
 from mcusim.cpu.decode.unsupported import lacked
 from mcusim.cpu.hooks.block_tables import CodeBlock, Tables, moves_stack
-from mcusim.cpu.pipeline.timing import Pipeline, Timing
+from mcusim.cpu.pipeline.timing import Timing, pipeline_named
 from mcusim.cpu.unicorn_core import UnicornCore
+from mcusim.machine.cores import CoreTraits
 from mcusim.machine.description import Device, Flash, Machine, Sram
 
 __all__ = ["GRANULE", "MOST_INSTRUCTIONS", "Code", "branches_to_itself"]
@@ -181,11 +181,11 @@ class Code:
 
 @lru_cache(maxsize=1 << 14)
 def _timed(
-    pipeline: Callable[[], Pipeline], address: int, code: bytes, it_state: int, line: int
+    pipeline: str, address: int, code: bytes, it_state: int, line: int
 ) -> tuple[tuple[Instruction, ...], Timing]:
     """The instructions of a block and their static timing, kept for the other emulations of this process."""
     instructions = tuple(Decoder().decode(code, address, it_state))
-    return instructions, pipeline().schedule(instructions, line)
+    return instructions, pipeline_named(pipeline).schedule(instructions, line)
 
 
 def branches_to_itself(block: CodeBlock) -> bool:

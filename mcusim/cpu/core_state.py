@@ -14,7 +14,6 @@ from mcusim.cpu.code_cache import Code
 from mcusim.cpu.console.rtt import Rtt, uses_rtt
 from mcusim.cpu.console.semihosting import Semihosting
 from mcusim.cpu.console.trace_ports import TracePorts
-from mcusim.cpu.cores import core_named
 from mcusim.cpu.dma.attach import controllers
 from mcusim.cpu.fast_forward.skipping import CoreWaits
 from mcusim.cpu.hooks.block_tables import Tables
@@ -38,6 +37,7 @@ from mcusim.cpu.system.mpu import Mpu
 from mcusim.cpu.system.register_names import lines_of
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.errors import UsageError
+from mcusim.machine.cores import core_named
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_builder import ticks

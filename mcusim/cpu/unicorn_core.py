@@ -30,10 +30,10 @@ from unicorn import (
 from unicorn import arm_const as arm
 from unicorn.unicorn_py3.unicorn import uclib
 
-from mcusim.cpu.cores import core_named
 from mcusim.cpu.hooks import entry_points as hooks
 from mcusim.cpu.unicorn_selftest import monitor_place, skip_flag_offset
 from mcusim.errors import MachineError
+from mcusim.machine.cores import core_named
 from mcusim.machine.description import Machine
 from mcusim.machine.document import show_address
 

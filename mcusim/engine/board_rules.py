@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from mcusim.cpu.cores import CORES
 from mcusim.errors import KernelFault
 from mcusim.kernels.cost.profile import Profile
+from mcusim.machine.cores import CORES
 from mcusim.machine.description import Machine, Region
 from mcusim.program.check import check_lane
 from mcusim.program.program import Compute, Program, Transfer

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from mcusim.cpu.cores import CORES, compiler_flags
 from mcusim.errors import InputError, UsageError
 from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.compile import compile_set, digest, quoted
 from mcusim.kernels.kernel_set import KernelSet, load_set
+from mcusim.machine.cores import CORES, compiler_flags
 
 __all__ = ["BuildRecord", "Compiler", "build_sets", "manifest_text", "read_record"]
 

@@ -16,11 +16,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcusim.cpu.cores import CORES
 from mcusim.errors import ImageError, InputError, UnsupportedError, UsageError
 from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of
 from mcusim.kernels.scratch_formula import check_formula, evaluate
+from mcusim.machine.cores import CORES
 from mcusim.model.geometry import Geometry
 from mcusim.model.operators import OPERATORS
 from mcusim.units import quoted

@@ -54,7 +54,7 @@ DeviceKind = Literal["tcm", "sram", "flash", "sdram", "qspi"]
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """``isa`` is the name of a core in :mod:`mcusim.cpu.cores`; clocks in Hz.
+    """``isa`` is the name of a core in :mod:`mcusim.machine.cores`; clocks in Hz.
 
     ``max_clock``: of the part; ``force_clock``: a what-if beyond it; ``regulator``: None: the lowest for the clock;
     ``revision``: ``r1p0``, None: that of the core's table; ``external_clock``: of the board's crystal, None: not known.

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from mcusim import units
 from mcusim.errors import UnitError
+from mcusim.machine.cores import CORES
 from mcusim.machine.description import Basis, ClockedCurrent
 from mcusim.machine.document import Node, show, show_address
-from mcusim.machine.known_cores import core_names
 from mcusim.machine.stand_ins import stand_in
 
 __all__ = [
@@ -222,7 +222,7 @@ def core_name() -> Field:
 
     def parse(value: object) -> object:
         try:
-            return choice(*core_names()).parse(value)
+            return choice(*CORES).parse(value)
         except RejectedError as error:
             instead = stand_in(value) if isinstance(value, str) else ""
             raise RejectedError(f"{error}; {instead}" if instead else str(error)) from None

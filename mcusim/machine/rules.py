@@ -7,9 +7,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from mcusim.machine.clock_rules import regulator_setting
+from mcusim.machine.cores import core_named
 from mcusim.machine.description import Cache, Duration, Flash, Machine, Region, Sdram
 from mcusim.machine.document import show_address
-from mcusim.machine.known_cores import double_precision
 from mcusim.machine.parts import FAMILIES, family_of_part
 from mcusim.units import hertz
 
@@ -105,7 +105,7 @@ def _core_clock(machine: Machine) -> Broken:
 
 
 def _precision(machine: Machine) -> Broken:
-    if machine.core.fpu == "double" and not double_precision(machine.core.isa):
+    if machine.core.fpu == "double" and not core_named(machine.core.isa).double_precision:
         yield "core.fpu", f'must be "single": no {machine.core.isa} computes in double precision'
 
 

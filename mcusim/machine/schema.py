@@ -155,7 +155,8 @@ _MAPPING = Default(
 )
 
 # each replacement policy is a file; what is in them is read by native code alone
-_FOLDER = Path(__file__).parents[1] / "memory" / "cache" / "replacement"
+_POLICIES = "mcusim.memory.cache.replacement"
+_FOLDER = Path(__file__).parents[2].joinpath(*_POLICIES.split("."))
 REPLACEMENTS = tuple(sorted(iter_module.name.replace("_", "-") for iter_module in pkgutil.iter_modules([str(_FOLDER)])))
 
 _BEAT = "is no longer a key: what a beat costs follows from port_cost, matrix_cost, fifo and threshold; delete it"

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from mcusim.machine.cores import core_named
 from mcusim.machine.description import Accelerator, Cache, Dma, Duration, Flash, Machine, Qspi, Region, Sdram, Sram, Tcm
-from mcusim.machine.known_cores import data_bus
 from mcusim.machine.schema import REPLACEMENTS
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import machine_ranges, set_range
@@ -129,7 +129,7 @@ class Builder:
         s = self.state
         s[L.NEXT_BEAT] = s[L.NEXT_RELEASE] = L.NEVER
         s[L.CONTROLLERS : L.TRANSFERS] = np.tile((L.NEVER, 0, 0), 2 * L.MAX_CONTROLLERS)
-        s[L.BUS] = _log2(data_bus(self.machine.core.isa))
+        s[L.BUS] = _log2(core_named(self.machine.core.isa).data_bus)
         s[L.ROOM], s[L.FOUND : L.FOUND + L.FOUNDS] = room, s[L.RANGE_BASE]
         s[L.CODE_BLOCK], s[L.CODE_COUNT], s[L.CODE_END] = L.HEADER, L.UNCOUNTED, -1
         for f in (L.DATA_FILLS, L.DATA_FILLS + L.FILL, L.CODE_FILL):

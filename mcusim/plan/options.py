@@ -73,11 +73,12 @@ class Option(Generic[T]):
 
     ``{takers}`` in ``help`` are the policies that take it; ``number``: a configuration file has it as a whole number;
     ``is_flag``: it is yes or no, without a value on the command line; ``several``: a file may have it as a list.
-    ``spelled``: a run's text has it as the command line does.
+    ``spelled``: a run's text has it as the command line does. ``label``: how a value that is not the default stands in
+    the name of a plan, next to the policy (``"without {}"``). ``is_size``: its values are bytes.
     ``part_of``: the name of an option without which it says nothing.
 
     ``parse`` makes a value of what a user gave, in whatever form, and raises UsageError or UnitError for what is none;
-    ``cell`` writes a value for tables and JSON, ``text`` for a command line.
+    ``to_json`` writes a value for tables and JSON, ``to_cli`` for a command line.
     """
 
     name: str
@@ -85,12 +86,14 @@ class Option(Generic[T]):
     metavar: str
     help: str
     parse: Callable[[object], T]
-    cell: Callable[[T], Cell]
-    text: Callable[[T], str]
+    to_json: Callable[[T], Cell]
+    to_cli: Callable[[T], str]
     number: bool = False
     is_flag: bool = False
     several: bool = False
     spelled: bool = False
+    label: str | None = None
+    is_size: bool = False
     part_of: str | None = None
 
     @property
@@ -98,12 +101,14 @@ class Option(Generic[T]):
         """As the command line has it, without dashes: ``sram-budget``."""
         return self.name.replace("_", "-")
 
-    def given(self, value: object) -> T:
+    def parse_or_default(self, value: object) -> T:
         """The value of what a user gave; None is the default."""
         return self.default if value is None else self.parse(value)
 
 
-def choice(name: str, choices: Collection[str], default: str, *, metavar: str = "NAME", help: str) -> Option[str]:
+def choice(
+    name: str, choices: Collection[str], default: str, *, metavar: str = "NAME", help: str, label: str | None = None
+) -> Option[str]:
     """One of ``choices``; a number stands for its text."""
     title = name.replace("_", " ")
 
@@ -114,11 +119,17 @@ def choice(name: str, choices: Collection[str], default: str, *, metavar: str = 
             raise UsageError(f"unknown {title} {quoted(str(given)[:80])}; there are {', '.join(choices)}")
         return str(given)
 
-    return Option(name, default, metavar, help, parse, str, str)
+    return Option(name, default, metavar, help, parse, str, str, label=label)
 
 
 def names(
-    name: str, known: Collection[str], *, default: Collection[str] | None = None, metavar: str = "LIST", help: str
+    name: str,
+    known: Collection[str],
+    *,
+    default: Collection[str] | None = None,
+    metavar: str = "LIST",
+    help: str,
+    label: str | None = None,
 ) -> Option[frozenset[str]]:
     """Some of ``known`` names, by default all: a list, or a text with commas; ``none`` for none of them."""
 
@@ -142,9 +153,8 @@ def names(
     def text(value: frozenset[str]) -> str:
         return ",".join(text for text in known if text in value) or NONE
 
-    return Option(
-        name, frozenset(known if default is None else default), metavar, help, parse, text, text, several=True
-    )
+    initial = frozenset(known if default is None else default)
+    return Option(name, initial, metavar, help, parse, text, text, several=True, label=label)
 
 
 def size(name: str, *, metavar: str = "SIZE", help: str) -> Option[int | None]:
@@ -161,7 +171,7 @@ def size(name: str, *, metavar: str = "SIZE", help: str) -> Option[int | None]:
             raise UsageError(f"{name} = {result} B is not a size; give at least 1 B")
         return result
 
-    return Option(name, None, metavar, help, parse, lambda value: value, lambda value: f"{value} B")
+    return Option(name, None, metavar, help, parse, lambda value: value, lambda value: f"{value} B", is_size=True)
 
 
 def flag(name: str, *, help: str) -> Option[bool | None]:
@@ -330,11 +340,13 @@ IN_PLACE = flag(
 )
 _RUNTIMES = "; ".join(f"{name} ({find_runtime(name).description})" for name in runtime_names())
 RUNTIME: Option[str] = Option(
-    "runtime", DEFAULT, "NAME", f"What executes the model: {_RUNTIMES}. Default: {DEFAULT}.", _runtime, str, str
-)
+    "runtime", DEFAULT, "NAME", f"What executes the model: {_RUNTIMES}. Default: {DEFAULT}.", _runtime, str, str,
+    label="{}",
+)  # fmt: skip
 WITHOUT: Option[frozenset[str]] = names(
     "without", tuple(techniques()), default=(),
     help=f"What compiled code leaves out, to see what it is worth: {', '.join(techniques())}.",
+    label="without {}",
 )  # fmt: skip
 PATCHES: Option[str | None] = Option(
     "patches", None, "RxC",
@@ -368,7 +380,9 @@ def without_effect(runtime: Runtime, options: Iterable[str]) -> list[str]:
 
 def runtime_of(given: Mapping[str, object]) -> Runtime:
     """The runtime that plan options, as a user gives them, ask for, without what they leave out. Raises UsageError."""
-    return find_runtime(RUNTIME.given(given.get(RUNTIME.name))).without(WITHOUT.given(given.get(WITHOUT.name)))
+    return find_runtime(RUNTIME.parse_or_default(given.get(RUNTIME.name))).without(
+        WITHOUT.parse_or_default(given.get(WITHOUT.name))
+    )
 
 
 class PlanKeywords(TypedDict, total=False):
@@ -418,7 +432,7 @@ class OptionValues:
     def of(cls, declared: Iterable[Option[Any]], given: Mapping[str, object], **others: Any) -> Self:
         """Values as a user gives them, in any form, None for the default; names that are not ``declared`` are none of
         these. ``others`` are what a subclass has besides. Raises UsageError or UnitError for one that cannot be."""
-        pairs = [(option, option.given(given[option.name])) for option in declared if option.name in given]
+        pairs = [(option, option.parse_or_default(given[option.name])) for option in declared if option.name in given]
         chosen = [(option.name, value) for option, value in pairs if value != option.default]
         return cls(tuple(sorted(chosen)), **others)
 

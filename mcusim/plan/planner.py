@@ -66,7 +66,7 @@ def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
     if asked[RUNTIME] != RUNTIME.default:
         entries["runtime"] = asked[RUNTIME]
     if asked[WITHOUT]:
-        entries["without"] = WITHOUT.cell(asked[WITHOUT])
+        entries["without"] = WITHOUT.to_json(asked[WITHOUT])
     if asked[ORDER] != "default":
         entries["order"] = asked[ORDER]
         entries["operator_order"] = list(range(len(ordered.operators)) if ordered.order is None else ordered.order)
@@ -89,7 +89,7 @@ def _on_patches(graph: Graph, ordered: Graph, kernels: Profile | KernelSet, aske
 
 def _of_policy(chosen: Policy, asked: PlanOptions) -> dict[str, object]:
     """The policy's own options that are not the default; a policy may record them itself, in another form."""
-    cells = {option.name: option.cell(asked[option]) for option in chosen.options if asked[option] != option.default}
+    cells = {option.name: option.to_json(asked[option]) for option in chosen.options if asked[option] != option.default}
     return dict(cells)
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "declared_options",
     "find_policy",
     "plan_options",
+    "policy_label",
     "policy_names",
     "policy_options",
     "register",
@@ -107,6 +108,14 @@ def takers(option: str) -> tuple[str, ...]:
     return tuple(
         policy.name for policy in all_policies() if not declared or any(o.name == option for o in policy.options)
     )
+
+
+def policy_label(policy: str, options: Mapping[str, object]) -> str:
+    """The policy with those of ``options``, as JSON has them, that are part of its name: ``tinyops 2023``."""
+    own = [(option, options.get(name)) for name, option in policy_options().items() if policy in takers(name)]
+    named = [(option, value) for option, value in own if option.label and value is not None]
+    words = [str(option.label).format(value) for option, value in named if value != option.to_json(option.default)]
+    return " ".join([policy, *words])
 
 
 def plan_options(**given: Any) -> PlanOptions:

@@ -206,11 +206,6 @@ class Header(Displayed):
         """Whether it is what a firmware did: its operators are functions of that, and have no costs but those seen."""
         return self.policy == FIRMWARE
 
-    @property
-    def planner(self) -> str:
-        """The policy, with its variant where that is not the default."""
-        return f"{self.policy} {self.options['variant']}" if "variant" in self.options else self.policy
-
 
 @dataclass(frozen=True)
 class Program(Displayed):
@@ -223,7 +218,7 @@ class Program(Displayed):
 
     def _line(self) -> str:
         head = self.header
-        what = f"{head.model[:60]} on {head.machine[:60]}, {head.planner[:30]}"
+        what = f"{head.model[:60]} on {head.machine[:60]}, {head.policy[:30]}"
         return f"{what}: {len(head.operators)} operators, {len(self.tasks)} tasks, {len(head.buffers)} buffers"
 
 

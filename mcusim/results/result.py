@@ -10,8 +10,9 @@ from mcusim.display import Displayed, SavedAsJson, SavedAsPage, SavedAsTrace
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.clock_rules import clock_json
 from mcusim.machine.description import Machine
-from mcusim.plan import policy_options, takers
-from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, PATCHES, RUNTIME, WITHOUT, Option
+from mcusim.plan import SRAM_BUDGET, policy_options, takers
+from mcusim.plan.options import ALLOCATOR, EVERY_PLAN, IN_PLACE, ORDER, PATCHES, RUNTIME, WITHOUT, Cell, Option
+from mcusim.plan.registry import policy_label
 from mcusim.plan.verdict import MemoryVerdict, program_verdict
 from mcusim.program.order import program_graph
 from mcusim.program.unknown_operators import left_out
@@ -42,10 +43,9 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     is empty for one), and each of ``outputs`` has a leading axis for them.
 
     ``unusable`` says why the row could not be planned at all (a model that is not available, a policy that needs a
-    memory the machine does not have). ``macs`` is None when the model could not be loaded. ``sram_budget`` is the limit
-    asked for, in bytes; None when there was none. ``measured`` are the published figures of this very experiment and
-    ``interval`` is where a measurement of it is expected; both are added by
-    :mod:`mcusim.measurements.annotation`, which finds in ``request`` what was asked for.
+    memory the machine does not have). ``macs`` is None when the model could not be loaded. ``measured`` are the
+    published figures of this very experiment and ``interval`` is where a measurement of it is expected
+    (:mod:`mcusim.measurements.annotation`). ``request`` is what was asked for.
     ``ratios`` are those of a row of a comparison over the row that it is explained by
     (:mod:`mcusim.report.compare_pairs`).
     ``flash`` is what flash keeps; None where the model is not known, as in the replay of a saved program.
@@ -63,7 +63,6 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     energy: Energy | None = None
     does_not_fit: DoesNotFit | None = None
     unusable: str | None = None
-    sram_budget: int | None = None
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     measured: Measured | None = None
@@ -152,33 +151,37 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
         wanted: tuple[Option[Any], ...] = (RUNTIME, ORDER, ALLOCATOR, IN_PLACE)
         entries = {option.name: None if asked is None else asked[option] for option in wanted}
         left_out = asked is not None and asked[WITHOUT]
-        return {**entries, WITHOUT.name: WITHOUT.cell(left_out) if left_out else None, PATCHES.name: None}
+        return {**entries, WITHOUT.name: WITHOUT.to_json(left_out) if left_out else None, PATCHES.name: None}
+
+    def option(self, option: Option[Any]) -> Cell:
+        """A plan's option as JSON has it: what was asked for, or what a program that was given records."""
+        asked = self.request
+        if asked is not None and not asked.given:
+            return option.to_json(asked.settings.options[option])
+        header = asked.program.header if asked and asked.program else self.run.header if self.run else None
+        own: Cell = (header.options if header else {}).get(option.name, option.to_json(option.default))
+        return own
 
     @property
-    def variant(self) -> str | None:
-        """Which of its variants the policy followed or was asked to; None for a policy that has none."""
-        if self.policy not in takers("variant"):
-            return None
-        if self.run is not None:
-            return str(self.run.header.options.get("variant", "2022"))
-        return None if self.request is None else str(self.request.settings.options[policy_options()["variant"]])
+    def sram_budget(self) -> int | None:
+        """The limit of on-chip RAM that was asked for, in bytes; None without one."""
+        budget = self.option(SRAM_BUDGET)
+        return budget if isinstance(budget, int) else None
 
     @property
     def planner(self) -> str:
-        """The policy, with its variant where that is not the default."""
-        return self.policy if self.variant in (None, "2022") else f"{self.policy} {self.variant}"
+        """The policy, with those of its own options that are part of its name."""
+        return policy_label(self.policy, {name: self.option(option) for name, option in policy_options().items()})
 
     @property
     def label(self) -> str:
-        """The step of an ablation; else the policy, the runtime where that is not the default, what it leaves out, and
-        patches."""
+        """The step of an ablation; else the policy, what of the options of every plan is in a name, and patches."""
         if self.step:
             return self.step
-        planning = self.planning
-        runtime, without = str(planning[RUNTIME.name] or RUNTIME.default), planning[WITHOUT.name]
-        text = self.planner if runtime == RUNTIME.default else f"{self.planner} {runtime}"
-        text = f"{text} without {without}" if without else text
-        return f"{text} {planning['patches']['grid']}" if planning["patches"] else text
+        planning, named = self.planning, [option for option in EVERY_PLAN if option.label]
+        chosen = [(option, planning[option.name] or option.default) for option in named]
+        words = [str(option.label).format(value) for option, value in chosen if value != option.default]
+        return " ".join([self.planner, *words, *([planning["patches"]["grid"]] if planning["patches"] else [])])
 
     @property
     def fits(self) -> bool:
@@ -292,7 +295,9 @@ def to_json(result: Result) -> dict[str, Any]:
 
 def _planned(result: Result) -> dict[str, Any]:
     verdict = None if result.verdict is None else result.verdict.to_json(result.machine)
-    return {"variant": result.variant, **result.planning, "verdict": verdict}
+    labelled = [(name, option) for name, option in policy_options().items() if option.label]
+    own = {name: result.option(option) if result.policy in takers(name) else None for name, option in labelled}
+    return {**own, **result.planning, "verdict": verdict}
 
 
 def _machine(machine: Machine) -> dict[str, Any]:

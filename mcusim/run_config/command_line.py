@@ -52,4 +52,4 @@ def _words(chosen: OptionValues, declared: Iterable[Option[Any]]) -> dict[str, s
     """Flags and texts of the values that are not the default."""
     values = {option: chosen[option] for option in declared if chosen[option] != option.default}
     flags = {option.flag if value else f"no-{option.flag}": True for option, value in values.items() if option.is_flag}
-    return flags | {option.flag: option.text(value) for option, value in values.items() if not option.is_flag}
+    return flags | {option.flag: option.to_cli(value) for option, value in values.items() if not option.is_flag}

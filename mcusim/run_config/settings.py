@@ -159,7 +159,7 @@ def base_settings(
     require_type("kernels", kernels, ((str, Kernels, type(None)), "a text"))
     require_declared(plan or {}, declared_options())
     require_declared(run or {}, [option.name for option in RUN])
-    most = MOST_INSTRUCTIONS.given(most_instructions)
+    most = MOST_INSTRUCTIONS.parse_or_default(most_instructions)
     own = RunOptions.of(RUN, run or {})
     _require_emulation(fidelity, {"input": inputs, "max-instructions": most, STACK_REGION.flag: own[STACK_REGION]})
     chosen = plan_options(costs=_costs(costs), **(plan or {}))

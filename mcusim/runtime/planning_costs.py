@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mcusim.cpu.cores import core_named
 from mcusim.kernels.calls.call_bytes import call_size, calls, types
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet
+from mcusim.machine.cores import core_named
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS

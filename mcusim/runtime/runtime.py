@@ -13,8 +13,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Literal
 
-from mcusim.cpu.cores import CoreTraits
 from mcusim.errors import UsageError
+from mcusim.machine.cores import CoreTraits
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.runtime.patches import Patches, parse_grid, patches_of

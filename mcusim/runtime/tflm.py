@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mcusim.cpu.cores import CoreTraits
+from mcusim.machine.cores import CoreTraits
 from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.runtime.runtime import Request, Runtime

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mcusim.cpu.cores import compiler_flags
 from mcusim.errors import UsageError
+from mcusim.machine.cores import compiler_flags
 from mcusim.sessions.object_file import ObjectFile, read_object
 
 __all__ = ["COMPILER", "RUNTIME", "CompileError", "object_of", "runtime_object"]

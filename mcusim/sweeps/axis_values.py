@@ -54,7 +54,7 @@ def axis_values(key: str, raw: object) -> tuple[Value, ...]:
 def _option(key: str, value: object) -> Value:
     option = OPTIONS[key]
     try:
-        return option.cell(option.parse(value))
+        return option.to_json(option.parse(value))
     except (UnitError, UsageError) as error:
         text = str(error)
         own = text.startswith(f"--{option.flag} ")  # names option and value

@@ -214,7 +214,7 @@ def _machine_keys(inputs: Mapping[str, Any]) -> dict[str, Any]:
 def _has_effect(option: str, inputs: Mapping[str, Any]) -> bool:
     """Whether policy and runtime take the option, and what it is part of is there; rows of those that do not are the
     same for all its values."""
-    whole, runtime = OPTIONS[option].part_of, find_runtime(RUNTIME.given(inputs.get(RUNTIME.name)))
+    whole, runtime = OPTIONS[option].part_of, find_runtime(RUNTIME.parse_or_default(inputs.get(RUNTIME.name)))
     there = whole is None or whole not in inputs or inputs[whole] not in (None, AUTO)
     if option == PATCH_MACS.name:  # a limit of what is looked for
         there = inputs.get(PATCHES.name) == AUTO

@@ -117,7 +117,7 @@ class Study:
         try:
             executes = runtime_of(values)
         except UsageError:  # the point's row has it
-            executes = find_runtime(RUNTIME.given(values.get(RUNTIME.name)))
+            executes = find_runtime(RUNTIME.parse_or_default(values.get(RUNTIME.name)))
         if named is None or (executes.own_kernels and named not in executes.kernels):
             return default_kernels("both" if len(self.fidelities) > 1 else self.fidelities[0], executes)
         return named

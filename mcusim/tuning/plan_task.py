@@ -151,7 +151,7 @@ class PlanTask:
         words = []
         for name, value in asked.values:
             option = declared[name]
-            text = option.text(value)
+            text = option.to_cli(value)
             words.append(f"--{option.flag}" + (f' "{text}"' if " " in text else f" {text}") * (not option.is_flag))
         return " ".join(words)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from mcusim.plan.registry import policy_label
 from mcusim.program.program import Compute, Maintain, Transfer
 from mcusim.text import size, wrapped
 from mcusim.verification.findings import MOST
@@ -23,7 +24,7 @@ def verification_table(result: Verification) -> str:
     header = result.program.header
     counts = ((Compute, "kernel calls"), (Transfer, "transfers"), (Maintain, "maintenance"))
     parts = ", ".join(f"{sum(isinstance(t, kind) for t in result.program.tasks):,} {name}" for kind, name in counts)
-    lines = [f"{header.model[:80]} on {result.machine.name}, {header.planner[:80]}"]
+    lines = [f"{header.model[:80]} on {result.machine.name}, {policy_label(header.policy, header.options)[:80]}"]
     lines += _row("program", f"{len(result.program.tasks):,} tasks: {parts}")
     lines += _summary(result)
     for note in result.notes:

@@ -10,12 +10,12 @@ import pytest
 
 from mcusim.api import emulate
 from mcusim.api.defragment import defragment
-from mcusim.cpu.cores import CORES
 from mcusim.cpu.decode.decoder import Decoder
 from mcusim.cpu.image.image import load_image
 from mcusim.errors import DoesNotFit, ImageError, UsageError
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine, load_machine
+from mcusim.machine.cores import CORES
 from mcusim.model import load_model
 from mcusim.plan import lifetimes
 from mcusim.plan.allocators import BufferMove, dynamic

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from mcusim.cpu.cores import CORES
+from mcusim.machine.cores import CORES
 from tests.support.imports import FILES, PACKAGE
 
 NAME = re.compile(r"cortex-m\d+")  # in lower case, with a hyphen: as a machine file has it
-ALLOWED = {"cpu/cores.py"}
+ALLOWED = {"machine/cores.py"}
 
 
 def test_cores_are_named_in_their_table_only() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.cores import CORES, core_named
 from mcusim.cpu.decode.instruction import Instruction
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.pipeline.timing import AccessTiming, Timing
@@ -16,8 +16,8 @@ from mcusim.cpu.system import ppb
 from mcusim.errors import MachineError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import Machine, load_machine
+from mcusim.machine.cores import CORES, core_named
 from mcusim.machine.description import Core
-from mcusim.machine.known_cores import core_names, data_bus
 from mcusim.memory.system import MemorySystem
 from mcusim.runtime.planning_costs import operator_cycles
 
@@ -59,23 +59,17 @@ def test_an_unknown_core_in_a_file_is_refused_at_its_place(tmp_path: Path, isa: 
     "use",
     [
         core_named,
-        data_bus,
         operator_cycles,
         lambda isa: MemorySystem(with_core(load_machine("stm32f469i-disco"), isa)),
         lambda isa: Emulator(with_core(load_machine("stm32f469i-disco"), isa)),
     ],
-    ids=["table", "bus", "interpreter", "memory", "emulator"],
+    ids=["table", "interpreter", "memory", "emulator"],
 )
 def test_an_unknown_core_is_the_same_error_wherever_it_is_met(use: object) -> None:
     assert callable(use)
     with pytest.raises(MachineError) as error:
         use("cortex-m33")
     assert str(error.value) == f'core.isa = "cortex-m33": unknown core; {KNOWN}'
-
-
-def test_the_machine_floor_knows_the_cores_of_the_table() -> None:
-    assert core_names() == tuple(CORES)
-    assert {isa: data_bus(isa) for isa in CORES} == {"cortex-m4": 4, "cortex-m7": 8}
 
 
 @pytest.mark.parametrize("isa", CORES)
@@ -102,12 +96,13 @@ def new_core(monkeypatch: pytest.MonkeyPatch) -> str:
     m4 = CORES["cortex-m4"]
     entry = replace(
         m4,
-        pipeline=OneCycleEach,
+        pipeline="one_cycle_each:OneCycleEach",
         emulator="UC_CPU_ARM_CORTEX_M3",
         reset={"CPUID": 0x412F_C231, "CCR": 0x200},
         branch_refill=5,
     )
     monkeypatch.setitem(CORES, NEW, entry)
+    monkeypatch.setitem(sys.modules, "mcusim.cpu.pipeline.one_cycle_each", sys.modules[__name__])
     return NEW
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from mcusim.api import simulate
 from mcusim.commands.app import main
-from mcusim.cpu.cores import compiler_flags
 from mcusim.errors import InputError, KernelFault
 from mcusim.kernels.compile import compile_set
+from mcusim.machine.cores import compiler_flags
 from mcusim.model import Graph
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.results import Result

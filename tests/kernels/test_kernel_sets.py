@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mcusim.cpu.cores import CORES, compiler_flags
 from mcusim.errors import InputError, ProgramError, UnsupportedError, UsageError
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of, pack, size_of
 from mcusim.kernels.compile import compile_set
 from mcusim.kernels.kernel_set import NAMES, load_set, set_names
 from mcusim.kernels.scratch_formula import check_formula, evaluate
+from mcusim.machine.cores import CORES, compiler_flags
 from mcusim.model import Geometry
 from mcusim.model.operators import OPERATORS
 from tests.support.kernels.kernel_cases import inputs_for, one_operator

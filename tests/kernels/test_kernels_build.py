@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mcusim.commands.app import main
-from mcusim.cpu.cores import CORES
 from mcusim.kernels.kernel_set import load_set, set_names
+from mcusim.machine.cores import CORES
 from tests.support.cases import only_with_all_cases
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
 from tests.support.kernels.kernel_guest import Guest, run_litert

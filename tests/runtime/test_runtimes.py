@@ -12,8 +12,8 @@ import pytest
 import mcusim
 from mcusim import runtime as runtimes
 from mcusim.commands.app import main
-from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
+from mcusim.machine.cores import CORES
 from mcusim.plan import options
 from mcusim.runtime import runtime
 from mcusim.runtime.planning_costs import operator_cycles, stated

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.cores import compiler_flags
 from mcusim.cpu.image.elf import read_elf
 from mcusim.errors import ImageError
+from mcusim.machine.cores import compiler_flags
 from mcusim.sessions.object_file import VENEER, ObjectFile, read_object
 from tests.support.cases import sample_size
 

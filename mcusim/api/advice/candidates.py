@@ -80,7 +80,7 @@ def changed_settings(base: Settings, change: Mapping[str, str | bool | None]) ->
     declared, options = {option.flag: option for option in declared_options().values()}, base.options
     for flag, value in change.items():
         if flag in declared:  # not machine, set and policy
-            options = options.having(declared[flag], declared[flag].given(value))
+            options = options.having(declared[flag], declared[flag].parse_or_default(value))
     kernels, runtime = base.kernels, options.runtime
     if runtime.own_kernels and kernels.name not in runtime.kernels:
         kernels = resolve(None, base.fidelity, runtime)

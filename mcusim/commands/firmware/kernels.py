@@ -66,9 +66,9 @@ def build(
       mcusim kernels build my-set/manifest.toml --out built
     """
     output = Output(json, force)
-    from mcusim.cpu.cores import CORES
     from mcusim.kernels import building
     from mcusim.kernels.kernel_set import load_set, set_names
+    from mcusim.machine.cores import CORES
     from mcusim.report.text.kernels import sets_json, sets_table
 
     sets = [load_set(wanted) for wanted in ([name] if name is not None else set_names())]

@@ -17,7 +17,6 @@ from weakref import proxy
 import numpy as np
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.cores import core_named
 from mcusim.cpu.peripherals import bit_band
 from mcusim.cpu.peripherals.bit_band import BitBand
 from mcusim.cpu.peripherals.endless_polls import Polls
@@ -38,6 +37,7 @@ from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.register_names import blocks_in, family_of
 from mcusim.cpu.unicorn_core import UnicornCore, whole_pages
 from mcusim.errors import UsageError
+from mcusim.machine.cores import core_named
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.system import MemorySystem

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Protocol
 
 from mcusim.cpu.decode.instruction import Instruction
 
-__all__ = ["CAUSES", "AccessTiming", "Pipeline", "Stall", "Timing"]
+__all__ = ["CAUSES", "AccessTiming", "Pipeline", "Stall", "Timing", "pipeline_named"]
 
 # why an instruction issues later than the one before it allows, as profiles name it
 CAUSES = ("load-use", "address", "latency", "multi-cycle", "alignment", "structural")
@@ -77,3 +78,10 @@ class Pipeline(Protocol):
 
         ``line``: bytes of a line of the code's memory where that gives code and literals in turn, else 0.
         """
+
+
+def pipeline_named(name: str) -> Pipeline:
+    """The pipeline of :class:`~mcusim.machine.cores.CoreTraits`; its native code is loaded now."""
+    file, _, kind = name.partition(":")
+    made: Pipeline = getattr(import_module(f"mcusim.cpu.pipeline.{file}"), kind)()
+    return made

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.cores import core_named
 from mcusim.cpu.register_config.row import SetUpRow
 from mcusim.cpu.system import ppb
 from mcusim.cpu.system.mpu import MpuRegion
+from mcusim.machine.cores import core_named
 from mcusim.text import size
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ modelled). A Cortex-M7's DWT takes no store before 0xC5ACCE55 is stored to DWT_L
 Not modelled: debug, FPB, ETM, of the DWT all but CYCCNT and the lock, what a locked store to CYCCNT reads as,
 AIRCR.VECTRESET; registers that only name what the core has take what is stored.
 
-Reset values: Arm DDI0439 and DDI0489 (MVFR), DDI0403 (the rest); those of one core are in :mod:`mcusim.cpu.cores`. ITM
-port 0 is on from the start, as a debugger would set it.
+Reset values: Arm DDI0439 and DDI0489 (MVFR), DDI0403 (the rest); those of one core are in
+:mod:`mcusim.machine.cores`. ITM port 0 is on from the start, as a debugger would set it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.cores import core_named
 from mcusim.cpu.notes import note
 from mcusim.cpu.system import fault_status, nvic, systick
 from mcusim.cpu.system.exception_layout import ACTIVE, FPU_WAITS, HARD_FAULT, NMI, SEV_ON_PEND, VECTORS
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.cpu.system.ppb_words import put, word
 from mcusim.cpu.system.register_names import device_id, lines_of, mpu_regions
+from mcusim.machine.cores import core_named
 from mcusim.machine.description import Cache, Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import apart

@@ -81,7 +81,7 @@ def _replayed(run: PublishedRun) -> dict[str, float]:
 def _simulated(run: PublishedRun, graph: Graph) -> Result:
     if run.order == "optimal":
         graph = reordered(graph, optimal_order(graph).order)
-    options: dict[str, object] = {"sram_budget": run.sram_budget} | ({"variant": run.variant} if run.variant else {})
+    options: dict[str, object] = dict(run.options)
     if run.policy in takers(BUFFER_SIZES.name):
         options[BUFFER_SIZES.name] = "largest"  # as the publications' planner has them
     kernels = run.kernels if run.own_kernels is None else str(run.own_kernels)

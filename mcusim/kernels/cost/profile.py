@@ -15,12 +15,12 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.cost.counted.variants import VARIANTS, is_counted, scratch_bytes
 from mcusim.kernels.cost.fitted.kinds import KINDS
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
+from mcusim.machine.cores import CORES
 from mcusim.model.geometry import Geometry
 from mcusim.units import quoted
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from pathlib import Path
 
-from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
+from mcusim.machine.cores import CORES
 
 __all__ = ["BROKEN", "FIRMWARE", "FOLDER", "program_names", "program_path"]
 

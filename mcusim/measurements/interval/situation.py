@@ -14,6 +14,7 @@ from mcusim.kernels import load_profile, profile_names
 from mcusim.machine import load_machine, load_shipped, machine_names
 from mcusim.machine.clock_rules import file_clock
 from mcusim.machine.description import Machine
+from mcusim.plan.registry import policy_label
 from mcusim.results.measurement.interval import AS_PUBLISHED, RUNTIME, RunFeatures
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def situation(
         core=machine.core.isa,
         code=code_of(kernels),
         fidelity=run.fidelity,
-        policy=run.header.planner,
+        policy=policy_label(run.header.policy, run.header.options),
         mix=tuple(mix_of(run, program).items()),
         model=run.header.model,
     )

@@ -63,7 +63,7 @@ def published_for_program(program: Program, machine: Machine, chosen: Settings) 
     if {"planned_budget", "order", "allocator", "in_place", "arena", "persistent", "scratch"} & set(header.options):
         return None
     try:
-        variant = VARIANT.given(header.options.get(VARIANT.name))
+        variant = VARIANT.parse_or_default(header.options.get(VARIANT.name))
     except UsageError:
         return None
     chosen = replace(chosen, options=chosen.options.having(VARIANT, variant))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.measurements.published.rows import memory_rows, rows
-from mcusim.units import parse_size
+from mcusim.plan.registry import declared_options, policy_options
 
 __all__ = ["Published", "PublishedRun", "published"]
 
@@ -29,8 +29,8 @@ class PublishedRun:
     """``model`` is a name of `mcusim models`, or a file's name with its ``sha256``.
 
     ``cannot``, when it is set, says why nothing here reproduces the rows; else ``fidelity`` is ``replay``, ``emulate``
-    or ``plan``, which runs nothing. ``variant`` is the policy's, empty for its default. ``sram_budget`` is in bytes,
-    ``place`` the run's in the file. A memory micro-benchmark calls ``function`` of the program ``model`` with
+    or ``plan``, which runs nothing. ``options`` are those of the plan, by name, as the file has them; ``place`` is the
+    run's in the file. A memory micro-benchmark calls ``function`` of the program ``model`` with
     ``arguments``, or replays the tasks of the file ``model``; it makes ``accesses``, on the machine with ``changes``.
     """
 
@@ -40,7 +40,7 @@ class PublishedRun:
     machine: str = ""
     policy: str = ""
     kernels: str = ""
-    sram_budget: int | None = None
+    options: tuple[tuple[str, str], ...] = ()
     order: str = "default"
     allocator: str = ""
     function: str = ""
@@ -49,7 +49,6 @@ class PublishedRun:
     changes: tuple[tuple[str, str], ...] = ()
     why: str = ""
     cannot: str | None = None
-    variant: str = ""
     place: int = field(default=0, compare=False)
 
     @property
@@ -81,10 +80,10 @@ class PublishedRun:
         if self.order == "optimal":
             steps.append(f"mcusim reorder {model} -o less.tflite")
             model = "less.tflite"
-        budget = f' --sram-budget "{self.sram_budget // 1024} KiB"' if self.sram_budget else ""
-        variant = f" --variant {self.variant}" if self.variant else ""
+        declared = declared_options()
+        options = "".join(f' --{declared[name].flag} "{text}"' for name, text in self.options)
         kernels = f"{_KERNELS}/{self.kernels}" if self.own_kernels else self.kernels
-        chosen = f" -p {self.policy}{variant} --kernels {kernels}{budget}"
+        chosen = f" -p {self.policy} --kernels {kernels}{options}"
         steps.append(f"mcusim run {model} -m {self.machine}{chosen} --fidelity {self.fidelity}")
         if self.allocator:
             steps.append(f"mcusim memory {self.model}{arranged} -m {self.machine}")
@@ -154,8 +153,7 @@ def _run(row: Mapping[str, str], document: Mapping[str, Any]) -> PublishedRun:
         entry |= {"arguments": tuple(entry.get("arguments", ())), "changes": tuple(changes.items())}
         return PublishedRun(entry.pop("program"), place=places[0], **entry)
     model = document["model"].get(name, {"zoo": name + entry.pop("form", "")})
-    if "sram_budget" in entry:
-        entry["sram_budget"] = parse_size(entry["sram_budget"])
+    entry["options"] = tuple((name, entry.pop(name)) for name in policy_options() if name in entry)
     return PublishedRun(model.get("zoo") or model["file"], model.get("sha256"), place=places[0], **entry)
 
 

@@ -14,6 +14,7 @@ from importlib.resources import files
 from mcusim.errors import UsageError
 from mcusim.measurements.published.runs import Published, PublishedRun, published
 from mcusim.measurements.published.validation_result import ValidationRow
+from mcusim.plan.policies.tinyops import VARIANT
 from mcusim.run_config.settings import NameArg, require_type
 
 __all__ = ["FIGURES", "STORED", "StoredOutcome", "selected", "stored_outcomes", "stored_rows", "with_outcomes"]
@@ -110,7 +111,7 @@ def _row(published_row: Published, outcome: StoredOutcome) -> ValidationRow:
         fidelity=run.fidelity,
         machine=run.machine,
         policy=run.policy,
-        variant=run.variant,
+        variant=dict(run.options).get(VARIANT.name, ""),
         run=run.command,
         why=run.why,
         reason=outcome.reason,

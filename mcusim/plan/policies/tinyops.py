@@ -55,6 +55,7 @@ VARIANT = choice(
     "variant", ("2022", "2023"), "2022", metavar="YEAR",
     help="With {takers}: 2022 (default), as the TinyOps paper has it, or 2023, as its public firmware does: one filter"
     " buffer, an early first tile.",
+    label="{}",
 )  # fmt: skip
 BUFFER_SIZES = choice(
     "buffer_sizes", ("best", "largest"), "best", metavar="RULE",
@@ -225,7 +226,9 @@ def _chosen(options: PlanOptions, weights: str, chosen: OverlaySizes) -> dict[st
     # a program that names no buffering has two buffers of each kind; one that names no variant has the paper's
     return {
         **{option.name: options[option] for option in (BUFFERING, VARIANT) if options[option] != option.default},
-        **{option.name: option.cell(options[option]) for option in _BY_OPERATOR if options[option] != option.default},
+        **{
+            option.name: option.to_json(options[option]) for option in _BY_OPERATOR if options[option] != option.default
+        },
         "weights": weights,
         "sram_budget": options[SRAM_BUDGET],
         "overlay": [name for name in OVERLAYS if name in options[OVERLAY]],

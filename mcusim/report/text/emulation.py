@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from mcusim.cpu.cores import core_named
+from mcusim.machine.cores import core_named
 from mcusim.machine.description import Machine
 from mcusim.report.text.changes import change_lines
 from mcusim.report.text.firmware.events import event_lines

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from mcusim.cpu.cores import CORES
 from mcusim.errors import InputError
 from mcusim.kernels.building import BuildRecord, read_record
 from mcusim.kernels.cost.profile import load_profile, profile_names
 from mcusim.kernels.kernel_set import FOLDER, Kernel, KernelSet
+from mcusim.machine.cores import CORES
 from mcusim.text import columns, wrapped
 
 __all__ = ["set_json", "set_table", "sets_json", "sets_table"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mcusim.commands.app import main
-from mcusim.cpu.cores import CORES
 from mcusim.kernels.kernel_set import load_set, set_names
+from mcusim.machine.cores import CORES
 from mcusim.model.operators import OPERATORS
 from tests.support.kernels.tiny_sets import TINY, built, copied, error_of, needs_compiler
 

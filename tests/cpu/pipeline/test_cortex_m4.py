@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcusim.cpu.cores import core_named
 from mcusim.cpu.decode.decoder import Decoder
 from mcusim.cpu.decode.instruction import SINGLE, Instruction
 from mcusim.cpu.pipeline.cortex_m4 import CortexM4, divide_extra
 from mcusim.cpu.pipeline.timing import CAUSES, Timing
+from mcusim.machine.cores import core_named
 from tests.support.code.cortex_m4_code import CODE
 
 DECODER, CORE = Decoder(), CortexM4()

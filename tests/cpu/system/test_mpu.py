@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from mcusim.cpu.cores import core_named
 from mcusim.cpu.system.memory_attributes import default_attributes, memory_ranges
 from mcusim.cpu.system.mpu import Mpu, MpuRegion
 from mcusim.errors import UsageError
 from mcusim.machine import load_machine
+from mcusim.machine.cores import core_named
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Range
 from mcusim.memory.ports import core_data

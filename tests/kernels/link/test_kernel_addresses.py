@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.cores import CORES
 from mcusim.cpu.image.image import load_image
 from mcusim.errors import ImageError, InputError
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.kernels.link.place import linked_at, move, span
+from mcusim.machine.cores import CORES
 from mcusim.model import Graph
 from tests.support.cases import few, sampled
 from tests.support.code.elf_damage import DAMAGES, numbers

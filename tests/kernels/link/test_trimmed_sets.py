@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.cores import CORES
 from mcusim.cpu.image.image import Image, load_image
 from mcusim.errors import ImageError
 from mcusim.kernels import compile as building
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.kernels.link.trim import trim, trimmed_bytes
+from mcusim.machine.cores import CORES
 from mcusim.model.operators import OPERATORS
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.kernels import relocated_sets

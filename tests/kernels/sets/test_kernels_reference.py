@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from mcusim.cpu.cores import CORES
 from mcusim.cpu.emulator import Emulator
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
+from mcusim.machine.cores import CORES
 from mcusim.model import Graph, load_model
 from mcusim.model.operators import OPERATORS
 from tests.support.cases import few, in_turn, sampled

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import FIRMWARE, FOLDER, program_names, program_path
+from mcusim.machine.cores import CORES
 from tests.support.cases import only_with_all_cases
 from tests.support.graphs import conv_reference
 from tests.support.other_processes import LONGEST_WAIT

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.cores import compiler_flags
 from mcusim.cpu.image.image import Image, load_image
 from mcusim.kernels import compile as building
 from mcusim.kernels.kernel_set import KernelSet, load_set
+from mcusim.machine.cores import compiler_flags
 from tests.support.code.elf_writer import ElfSymbol, write_elf
 
 FLASH, NOP = 0x0800_0000, b"\x00\xbf"

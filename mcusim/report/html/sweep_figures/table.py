@@ -8,6 +8,7 @@ from functools import cached_property
 from math import exp, isnan, log
 from typing import Any, Protocol
 
+from mcusim.plan import declared_options
 from mcusim.report.html.page import plain, shortened
 from mcusim.text import UnitScale, pick_unit, size
 from mcusim.units import magnitude
@@ -101,7 +102,7 @@ class Sweep:
         """A value as a reader knows it; plotly's markup."""
         if value is None:
             return "default"
-        if name == "sram_budget" and isinstance(value, int | float):
+        if isinstance(value, int | float) and (option := declared_options().get(name)) and option.is_size:
             return size(int(value))
         return plain(shortened(f"{value:g}" if isinstance(value, float) else str(value), 40))
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import mcusim
-from mcusim.cpu.cores import CORES
 from mcusim.kernels.cost.fitted.kinds import KINDS
 from mcusim.kernels.cost.profile import load_profile
+from mcusim.machine.cores import CORES
 from mcusim.model import geometry
 from tests.support.paths import REPOSITORY
 

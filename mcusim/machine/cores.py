@@ -17,23 +17,19 @@ heavy is imported here, and nothing that needs an installation: a script that bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING
 
-from mcusim.machine.known_cores import enter, unknown_core
-
-if TYPE_CHECKING:
-    from mcusim.cpu.pipeline.timing import Pipeline
+from mcusim.errors import MachineError
 
 __all__ = ["CORES", "CoreTraits", "compiler_flags", "core_named"]
 
 
 @dataclass(frozen=True, slots=True)
 class CoreTraits:
-    """One core. ``emulator`` is the name of Unicorn's CPU model; ``reset`` the registers of the private peripheral bus
-    by name, as a reset leaves them, where they are not the same on all cores.
+    """One core. ``pipeline`` is the file that times its instructions and the class in it, ``emulator`` the name of
+    Unicorn's CPU model, ``reset`` the registers of the private peripheral bus by name, as a reset leaves them, where
+    they are not the same on all cores.
 
     ``dual_issue``: two instructions may issue in one cycle. ``branch_refill``: cycles of a taken branch beyond its
     issue, None where branches are predicted (:mod:`mcusim.cpu.pipeline.branch_predictor`). ``early_divide``: a
@@ -43,7 +39,7 @@ class CoreTraits:
     (:mod:`mcusim.cpu.peripherals.bit_band`).
     """
 
-    pipeline: Callable[[], Pipeline]
+    pipeline: str  # of mcusim.cpu.pipeline, "file:Class"
     emulator: str
     compiler_flags: tuple[str, ...]
     reset: Mapping[str, int]
@@ -68,21 +64,11 @@ class CoreTraits:
         return self.branch_refill is None
 
 
-def _pipeline(module: str, name: str) -> Callable[[], Pipeline]:
-    """The pipeline class ``name``, imported when the first one is made: that is when native code is loaded."""
-
-    def make() -> Pipeline:
-        made: Pipeline = getattr(import_module(f"mcusim.cpu.pipeline.{module}"), name)()
-        return made
-
-    return make
-
-
 _THUMB = ("-mfloat-abi=hard", "-mthumb")
 
 CORES: dict[str, CoreTraits] = {
     "cortex-m4": CoreTraits(
-        pipeline=_pipeline("cortex_m4", "CortexM4"),
+        pipeline="cortex_m4:CortexM4",
         emulator="UC_CPU_ARM_CORTEX_M4",
         compiler_flags=("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", *_THUMB),
         reset={"CPUID": 0x410F_C241, "CCR": 0x200},
@@ -93,7 +79,7 @@ CORES: dict[str, CoreTraits] = {
         bit_band=True,
     ),
     "cortex-m7": CoreTraits(
-        pipeline=_pipeline("cortex_m7", "CortexM7"),
+        pipeline="cortex_m7:CortexM7",
         emulator="UC_CPU_ARM_CORTEX_M7",
         compiler_flags=("-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16", *_THUMB),
         reset={"CPUID": 0x411F_C270, "CCR": 0x4_0200, "CTR": 0x8303_C003, "CLIDR": 0x0900_0003, "MVFR2": 0x40},
@@ -108,13 +94,12 @@ CORES: dict[str, CoreTraits] = {
         dwt_lock=True,
     ),
 }
-enter(CORES)
 
 
 def core_named(isa: str) -> CoreTraits:
     """The core of that name. Raises MachineError, which lists those there are."""
     if isa not in CORES:
-        raise unknown_core(isa)
+        raise MachineError(f'core.isa = "{isa}": unknown core; known are {", ".join(CORES)}')
     return CORES[isa]
 
 
