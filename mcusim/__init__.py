@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from mcusim._version import __version__
-from mcusim.cpu import cores as _cores  # noqa: F401  # enters them: a machine file may name these
 from mcusim.display import Presenter as _Presenter
 from mcusim.display import present_with as _present_with
 

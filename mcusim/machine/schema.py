@@ -157,7 +157,7 @@ _MAPPING = Default(
 # each replacement policy is a file; what is in them is read by native code alone
 _POLICIES = "mcusim.memory.cache.replacement"
 _FOLDER = Path(__file__).parents[2].joinpath(*_POLICIES.split("."))
-REPLACEMENTS = tuple(sorted(iter_module.name.replace("_", "-") for iter_module in pkgutil.iter_modules([str(_FOLDER)])))
+REPLACEMENTS = tuple(sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules([str(_FOLDER)])))
 
 _BEAT = "is no longer a key: what a beat costs follows from port_cost, matrix_cost, fifo and threshold; delete it"
 

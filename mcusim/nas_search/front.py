@@ -3,7 +3,8 @@
 Each space is searched for each of them (:mod:`mcusim.nas_search.search`); of what was found on one, in whichever space,
 those make its front that none is better than by both. Without spaces of the user's they are those that statistics say
 are the best for all, half and a quarter of a board's memories. With a shared set the networks of all fronts are
-replayed on every board that has room for them. Not modelled: networks between those of the spaces.
+replayed on every board that has room for them; a network on several fronts has the score of the last board's search.
+Not modelled: networks between those of the spaces.
 """
 
 from __future__ import annotations
@@ -297,17 +298,23 @@ def _require_own(plan: FrontPlan, records: Sequence[SpaceFront], log: Path | Non
         if on is None:
             raise UsageError(f"{where}: no such search belongs to these fronts; name a new file")
         named = plan.spaces.keys() if record.space == SHARED else {record.space}
-        if not all(network.space in named and _is_of_its_genes(plan, on, network) for network in record.networks):
+        strange = {network.space for network in record.networks} - {*named}
+        if strange or not all(_are_of_their_genes(plan, on, space, record.networks) for space in named):
             raise UsageError(f"{where}: a network's figures are not those of its genes: edited? name a new file")
 
 
-def _is_of_its_genes(plan: FrontPlan, on: FrontBoard, network: FrontNetwork) -> bool:
-    rules, genes = on.rules, np.array([network.genes], np.int64)
-    own = network_figures(plan.spaces[network.space], genes, rules.runtime, rules.isa, rules.in_place)
-    figures = int(own.macs[0]), int(own.ram[0]), int(own.flash[0])
-    took = on.board.milliseconds(network.replayed.cycles or 0)
-    right = (network.macs, network.ram, network.flash) == figures
-    return right and isclose(took, network.replayed.latency_ms or 0, rel_tol=1e-9)
+def _are_of_their_genes(plan: FrontPlan, on: FrontBoard, space: str, networks: Sequence[FrontNetwork]) -> bool:
+    """Whether the figures of those of ``networks`` that are of ``space`` are what its planner says."""
+    rules, own = on.rules, [network for network in networks if network.space == space]
+    if not own:
+        return True
+    genes = np.array([network.genes for network in own], np.int64)
+    figures = network_figures(plan.spaces[space], genes, rules.runtime, rules.isa, rules.in_place)
+    planned = zip(figures.macs.tolist(), figures.ram.tolist(), figures.flash.tolist(), strict=True)
+    took = [on.board.milliseconds(network.replayed.cycles or 0) for network in own]
+    right = [(network.macs, network.ram, network.flash) for network in own] == list(planned)
+    pairs = zip(took, own, strict=True)
+    return right and all(isclose(ms, network.replayed.latency_ms or 0, rel_tol=1e-9) for ms, network in pairs)
 
 
 def _key(search: NasSearch) -> tuple[str, str, str]:

@@ -129,22 +129,23 @@ def _read(graph: Graph, op: Operator) -> list[int]:
     return list(dict.fromkeys(t.index for t in activation_inputs(graph, op)))
 
 
-def patch_stage(graph: Graph, split: int) -> PatchStage:
-    """The first ``split`` operators of ``graph``. Raises UsageError, saying why, where they cannot run on patches."""
-    count = len(graph.operators)
+def patch_stage(graph: Graph, split: int, option: str = "") -> PatchStage:
+    """The first ``split`` operators of ``graph``. Raises UsageError, saying why, where they cannot run on patches;
+    ``option`` is what a user gave."""
+    count, option = len(graph.operators), option or f"--patch-split {split:,}"
     if not 1 <= split < count:
-        raise UsageError(f"--patch-split {split:,}: of {count:,} operators 1 to {count - 1:,} can run on patches")
+        raise UsageError(f"{option}: of {count:,} operators 1 to {count - 1:,} can run on patches")
     operators = graph.operators[:split]
     for op in operators:
         if why := _obstacle(graph, op):
-            raise UsageError(f"--patch-split {split}: operator {op.index} {op.type[:80]} cannot run on patches: {why}")
+            raise UsageError(f"{option}: operator {op.index} {op.type[:80]} cannot run on patches: {why}")
     made = [op.outputs[0] for op in operators]
     read = {t for op in graph.operators[split:] for t in op.inputs} | set(graph.outputs)
     source = _source(graph, operators, made, read)
     crossing = [t for t in made if t in read]
     if crossing != made[-1:]:
         names = ", ".join(f"'{graph.tensors[t].name[:80]}'" for t in crossing[:4])
-        raise UsageError(f"--patch-split {split}: is inside a branch: later operators read {names}")
+        raise UsageError(f"{option}: is inside a branch: later operators read {names}")
     unread = [t for t in made[:-1] if not any(t in op.inputs for op in operators)]
     if unread:
         raise UsageError(f"patches: nothing reads '{graph.tensors[unread[0]].name[:80]}'")
@@ -211,13 +212,15 @@ def operators_of_blocks(graph: Graph, blocks: int) -> int:
     """How many operators the first ``blocks`` blocks of ``graph`` have, as MCUNetV2 counts them.
 
     A block is a depthwise convolution with the 1x1 convolution that expands its input, the one that projects its
-    output, and the addition behind that; any other operator is one by itself. Raises UsageError where there are fewer.
+    output, and the addition behind that; any other operator is one by itself. Raises UsageError where there are fewer
+    blocks, or these cannot run on patches.
     """
     ends = [0]
     while len(ends) <= blocks and ends[-1] < len(graph.operators):
         ends.append(_end_of_block(graph, ends[-1]))
     if len(ends) <= blocks:
         raise UsageError(f'--patch-split "{blocks:,} blocks": there are {len(ends) - 1:,} blocks')
+    patch_stage(graph, ends[blocks], f'--patch-split "{blocks} block{"s" * (blocks != 1)}" ({ends[blocks]} operators)')
     return ends[blocks]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from mcusim.commands.app import app, main
+from mcusim.text import size
 from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.errors import one_error
 from tests.support.other_processes import LONGEST_WAIT
@@ -147,6 +148,16 @@ def test_run_prints_a_table_of_80_columns(policy: str, capsys: pytest.CaptureFix
     verdict = captured.out.splitlines()[0]
     assert verdict.startswith("fits: ") and memory in verdict
     assert re.search(r" [\d.]+ ms \([\d.]+ to [\d.]+\), [\d.]+ mJ$", verdict)
+
+
+def test_the_verdict_has_memories_apart_and_the_budget_for_what_is_on_chip(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "ds-cnn", "--persistent", "sdram", "--sram-budget", "60 KiB", "--json", "-"]) == 0
+    parts = json.loads(capsys.readouterr().out)["verdict"]["parts"]
+    assert main(["run", "ds-cnn", "--persistent", "sdram", "--sram-budget", "60 KiB"]) == 0
+    off_chip = parts["runtime"]
+    on_chip = sum(parts.values()) - off_chip
+    verdict = " ".join(capsys.readouterr().out.split())
+    assert verdict.startswith(f"fits: {size(on_chip)} of 60 KiB SRAM, {size(off_chip)} of 8 MiB SDRAM, ")
 
 
 def test_a_model_that_does_not_fit_is_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,7 +81,7 @@ class PublishedRun:
             steps.append(f"mcusim reorder {model} -o less.tflite")
             model = "less.tflite"
         declared = declared_options()
-        options = "".join(f' --{declared[name].flag} "{text}"' for name, text in self.options)
+        options = "".join(f" --{declared[name].flag} {_quoted(text)}" for name, text in self.options)
         kernels = f"{_KERNELS}/{self.kernels}" if self.own_kernels else self.kernels
         chosen = f" -p {self.policy} --kernels {kernels}{options}"
         steps.append(f"mcusim run {model} -m {self.machine}{chosen} --fidelity {self.fidelity}")
@@ -126,6 +126,10 @@ def published() -> tuple[Published, ...]:
             Published(row, tuple(sorted({texts["table"] for texts in same})), use, _run(row, document))
         )
     return tuple(published_rows)
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if " " in text else text
 
 
 def _experiment(row: Mapping[str, str]) -> tuple[str, ...]:

@@ -60,7 +60,16 @@ def negative_text(result: Result) -> str:
 
 
 def _room(counted: MemoryVerdict, result: Result) -> str:
-    """``"23.3 KiB of 320 KiB SRAM"``."""
-    memory = result.machine.memory
-    kinds = dict.fromkeys(_NAMES.get(memory[name].kind, "SRAM") for name in counted.region.split("+") if name in memory)
-    return f"{size(counted.needed)} of {size(counted.available)} {' and '.join(kinds) or 'SRAM'}"
+    """``"23.3 KiB of 320 KiB SRAM"``; each kind of memory apart where parts are in several."""
+    memory, needed, available = result.machine.memory, dict[str, int](), dict[str, int]()
+    kinds = {name: _NAMES.get(memory[name].kind, "SRAM") for name in counted.region.split("+") if name in memory}
+    for part, bytes in counted.parts.items():
+        kind = kinds.get(counted.memory_of.get(part, "").split("+")[0], next(iter(kinds.values()), "SRAM"))
+        needed[kind] = needed.get(kind, 0) + bytes
+    for name, kind in kinds.items():
+        available[kind] = available.get(kind, 0) + memory[name].size
+    if len(available) < 2:
+        return f"{size(counted.needed)} of {size(counted.available)} {next(iter(available), 'SRAM')}"
+    if "SRAM" in available:  # the budget is for what is on chip
+        available["SRAM"] += counted.available - sum(available.values())
+    return ", ".join(f"{size(needed.get(kind, 0))} of {size(room)} {kind}" for kind, room in available.items())

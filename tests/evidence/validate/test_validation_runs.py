@@ -103,7 +103,7 @@ def test_moves_of_a_dynamic_allocator_are_added(machine: str, policy: str) -> No
 
 
 def test_what_cannot_be_run_is_an_outcome() -> None:
-    assert "does not fit" in str(perform(run_of(sram_budget=1000), "ds-cnn").reason)
+    assert "does not fit" in str(perform(run_of(options=(("sram_budget", "1000 B"),)), "ds-cnn").reason)
     assert "no model 'none'" in str(perform(run_of(), "none").reason)
     assert "external" in str(perform(run_of(policy="external"), "ds-cnn").reason)  # a board without such memory
 

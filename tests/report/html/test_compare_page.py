@@ -11,6 +11,7 @@ import pytest
 
 from mcusim import compare, simulate
 from mcusim.commands.app import main
+from mcusim.plan import SRAM_BUDGET
 from mcusim.report.compare_pairs import labels
 from mcusim.report.html.compare_page import compare_page
 from mcusim.results import Result
@@ -32,7 +33,10 @@ def test_labels_say_what_differs(rows: tuple[Result, ...]) -> None:
     assert labels(boards)[0] == f"internal, {F469}" and len(set(labels(boards))) == 6
     assert labels(boards[:3]) == ["internal", "external", "tinyops"]
     assert labels([boards[0], boards[0]]) == ["internal (1)", "internal (2)"]
-    budget = replace(boards[0], sram_budget=65536)
+    asked = boards[0].request
+    assert asked is not None
+    options = asked.settings.options.having(SRAM_BUDGET, 65536)
+    budget = replace(boards[0], request=replace(asked, settings=replace(asked.settings, options=options)))
     assert labels([boards[0], budget]) == ["internal", "internal, SRAM budget 64 KiB"]
 
 

@@ -243,6 +243,10 @@ def test_auto_computes_no_more_than_it_may(capsys: pytest.CaptureFixture[str]) -
         (["--patches", "2x2", "--patch-split", "5", "--patch-macs", "20"], "limits what --patches auto looks for"),
         (["--patches", "auto", "--patch-macs", "much"], "patch_macs = 'much': must be per cent, as +20%"),
         (["--patches", "2x2", "--patch-split", "99 blocks"], '--patch-split "99 blocks": there are'),
+        (
+            ["--patches", "2x2", "--patch-split", "17 blocks"],
+            '"17 blocks" (51 operators): of 51 operators',
+        ),
     ):
         assert main([*run, *words]) == 2
         error = capsys.readouterr().err

@@ -15,14 +15,15 @@ policies that know what an access is (load, store, fetch) or prefer clean lines.
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
-from mcusim.machine.schema import REPLACEMENTS
 from mcusim.memory import state_layout as L
 from mcusim.native.compile import inlined
 
 __all__ = ["REPLACEMENTS", "fill", "hit", "victim"]
 
+REPLACEMENTS = tuple(sorted(module.name.replace("_", "-") for module in iter_modules(__path__)))
 _POLICIES = [import_module(f"{__name__}.{name.replace('-', '_')}") for name in REPLACEMENTS]
 
 
