@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.image.elf import LARGEST_FILE as ELF_BYTES
-from mcusim.cpu.image.elf import read_elf
 from mcusim.errors import ImageError, InputError, MachineError, McusimError, ProgramError, UsageError
 from mcusim.evidence.calibrate.measurements import read_measurements
 from mcusim.files import read_guarded, utf8_text
+from mcusim.image.elf import LARGEST_FILE as ELF_BYTES
+from mcusim.image.elf import read_elf
 from mcusim.kernels.cost.profile import load_profile
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine

@@ -25,7 +25,7 @@ from mcusim.results.hot_spots import whole
 from mcusim.results.memory_plan import COPIES, Copy, Defragmentation
 
 if TYPE_CHECKING:
-    from mcusim.cpu.emulator import Emulator
+    from mcusim.emulator.emulator import Emulator
 
 __all__ = ["defragment"]
 
@@ -141,9 +141,9 @@ def _moved(
     """Make all moves; the emulator afterwards, and the cycles of each."""
     import numpy as np
 
-    from mcusim.cpu.emulator import Emulator
-    from mcusim.cpu.image.image import load_image
+    from mcusim.emulator.emulator import Emulator
     from mcusim.engine.free_memory import free_place
+    from mcusim.image.image import load_image
     from mcusim.kernels.test_programs import program_path
 
     loop, unit = LOOPS[copy]

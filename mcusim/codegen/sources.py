@@ -12,9 +12,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcusim.cpu.image.image import Image
 from mcusim.errors import InputError
 from mcusim.files import read_guarded
+from mcusim.image.image import Image
 from mcusim.kernels.compile import SETS
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.kernels.link.trim import trimmed_bytes

@@ -1,1 +1,1 @@
-"""The emulated Cortex-M core: it runs program images and counts cycles, stops at faults and records profiles."""
+"""The Cortex-M core: decoded instructions, pipeline timing, hooks of the emulation, exceptions and system registers."""

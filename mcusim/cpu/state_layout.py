@@ -76,8 +76,8 @@ PREFETCHED = core.field("PREFETCHED")  # M4: state in which the block entered la
 LAST_UNALIGNED, WITH_BRANCH, ENTERED = core.fields(
     "LAST_UNALIGNED", "WITH_BRANCH", "ENTERED"
 )  # ENTERED: the block entered last
-# of a program that waits (mcusim.cpu.fast_forward): before when it is not looked for, blocks that wait to be passed
-# before the core stops, whether stores are written down in JOURNAL
+# of a program that waits (mcusim.emulator.fast_forward): before when it is not looked for, blocks that wait to be
+# passed before the core stops, whether stores are written down in JOURNAL
 WAIT_FROM, WAIT_PASS, KEEPS_STORES = core.fields("WAIT_FROM", "WAIT_PASS", "KEEPS_STORES")
 # faults and limits
 FAULT, FAULT_ADDRESS, FAULT_PC = core.fields("FAULT", "FAULT_ADDRESS", "FAULT_PC")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import simpy
 
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.engine.free_memory import code_place, stack_place
 from mcusim.engine.guest_program import GuestProgram
 from mcusim.engine.kernel_fault import explained
@@ -36,7 +36,7 @@ from mcusim.runtime.planning_costs import operator_cycles, stated
 from mcusim.runtime.runtime import recorded_runtime
 
 if TYPE_CHECKING:
-    from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.emulator.stops.stop import Stop
     from mcusim.engine.system import Cycles, System
     from mcusim.kernels.kernel_set import KernelSet
     from mcusim.machine.description import Dma, Machine

@@ -12,10 +12,10 @@ from mcusim.engine.board_rules import mpu_region
 from mcusim.errors import KernelFault
 
 if TYPE_CHECKING:
-    from mcusim.cpu.emulator import Emulator
-    from mcusim.cpu.image.image import Image
-    from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.emulator.emulator import Emulator
+    from mcusim.emulator.stops.stop import Stop
     from mcusim.engine.guest_program import GuestProgram
+    from mcusim.image.image import Image
     from mcusim.program.program import Compute, Span
 
 __all__ = ["explained"]

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from mcusim.cpu.emulator import Emulator
-    from mcusim.cpu.image.image import Image
+    from mcusim.emulator.emulator import Emulator
+    from mcusim.image.image import Image
     from mcusim.program.program import Compute, Program, Span, Transfer
 
 __all__ = ["MakeObserver", "Observer", "RunSetup"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
 from mcusim.program.program import Program, Span

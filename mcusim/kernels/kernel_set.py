@@ -26,7 +26,7 @@ from mcusim.model.operators import OPERATORS
 from mcusim.units import quoted
 
 if TYPE_CHECKING:
-    from mcusim.cpu.image.image import Image
+    from mcusim.image.image import Image
 
 __all__ = ["Kernel", "KernelSet", "load_set", "set_names"]
 
@@ -135,7 +135,7 @@ class KernelSet:
     def image(self, isa: str) -> Image:
         """The loaded program for a core, every symbol of the manifest in it. Raises InputError naming what is not."""
         if isa not in self._images:
-            from mcusim.cpu.image.image import load_image
+            from mcusim.image.image import load_image
 
             image = load_image(self.elf(isa))
             _require_code_only(image)

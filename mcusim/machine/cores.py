@@ -36,7 +36,7 @@ class CoreTraits:
     divide takes as long as its operands make it. ``splits_unaligned``: an unaligned access is several on the bus.
     ``mpu_regions`` of an ARMv7-M MPU. ``fpv5``: the floating-point unit has VSEL, VMAXNM, VRINT and VCVTA;
     ``double_precision``: a part may have it (``core.fpu``). ``bit_band``: two windows show single bits as words
-    (:mod:`mcusim.cpu.peripherals.bit_band`).
+    (:mod:`mcusim.soc.bit_band`).
     """
 
     pipeline: str  # of mcusim.cpu.pipeline, "file:Class"

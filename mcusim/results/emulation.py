@@ -13,17 +13,16 @@ from mcusim.results.firmware.task_stacks import TaskStack, task_stacks
 from mcusim.results.hot_spots import function_of
 
 if TYPE_CHECKING:
-    from mcusim.cpu.image.image import Image
-    from mcusim.cpu.peripherals.findings import PeripheralFinding
-    from mcusim.cpu.profile import CycleProfile
-    from mcusim.cpu.recording.recording import Recording
-    from mcusim.cpu.register_config.row import SetUpRow
-    from mcusim.cpu.stops.reset import PerformedReset
-    from mcusim.cpu.stops.stop_reason import Stop
-    from mcusim.cpu.stops.taken_faults import TakenFault
+    from mcusim.emulator.profile import CycleProfile
+    from mcusim.emulator.recording.recording import Recording
+    from mcusim.emulator.register_config import SetUpRow
+    from mcusim.emulator.stops.fault_log import TakenFault
+    from mcusim.emulator.stops.stop import PerformedReset, Stop
+    from mcusim.image.image import Image
     from mcusim.machine.description import Machine
     from mcusim.program.program import Program
     from mcusim.results.film import Film
+    from mcusim.soc.findings import PeripheralFinding
 
 __all__ = ["Dump", "EmulationResult", "StackUse", "StreamUse", "place"]
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcusim.cpu.image.image import Image
-    from mcusim.cpu.profile import CycleProfile, InstructionCost
+    from mcusim.emulator.profile import CycleProfile, InstructionCost
+    from mcusim.image.image import Image
 
 __all__ = ["Cost", "FunctionCost", "causes", "function_of", "functions", "lines", "whole"]
 

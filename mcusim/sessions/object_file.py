@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from mcusim.cpu.image.elf import ElfFile, Section, parse_object, program_bytes, readable_name
 from mcusim.errors import ImageError
+from mcusim.image.elf import ElfFile, Section, parse_object, program_bytes, readable_name
 from mcusim.kernels.link.branches import branch_distance, with_branch_distance
 
 __all__ = ["VENEER", "ObjectFile", "ObjectRelocation", "ObjectSymbol", "read_object"]

@@ -21,8 +21,8 @@ import numpy as np
 
 from mcusim.api.simulate import changed
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.profile import cycle_causes
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.profile import cycle_causes
 from mcusim.errors import McusimError, UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
@@ -37,7 +37,7 @@ from mcusim.sessions.traffic import SessionTraffic
 from mcusim.units import quoted
 
 if TYPE_CHECKING:
-    from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.emulator.stops.stop import Stop
     from mcusim.kernels.kernel_set import KernelSet
     from mcusim.sessions.arguments import Value
     from mcusim.sessions.prototypes import Prototype

@@ -11,8 +11,8 @@ from call_words import CallWords, Words
 from micro_cases import WITHOUT
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.pipeline import branch_predictor as branch
+from mcusim.emulator.emulator import Emulator
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.calls.filter_bytes import filter_bytes
 from mcusim.kernels.cost.fitted import kinds as fitted

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mcusim.cpu.image.image import Image, load_image
+from mcusim.image.image import Image, load_image
 from mcusim.kernels.test_programs import FIRMWARE, program_path
 from mcusim.machine import Machine, load_machine
 from mcusim.model import Graph, Operator, Tensor, load_model

@@ -11,8 +11,8 @@ import pytest
 from mcusim.api import emulate
 from mcusim.api.defragment import defragment
 from mcusim.cpu.decode.decoder import Decoder
-from mcusim.cpu.image.image import load_image
 from mcusim.errors import DoesNotFit, ImageError, UsageError
+from mcusim.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine, load_machine
 from mcusim.machine.cores import CORES

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import mcusim
-from tests.support.imports import FILES, MODULES, PACKAGE
+from tests.support.imports import FILES, MODULES, PACKAGE, imported
 from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import REPOSITORY
 
@@ -72,9 +73,13 @@ def test_the_fingerprint_of_native_code_sees_subfolders() -> None:
     """Or a caller would keep the old code of a callee that was edited."""
     from mcusim.native import stale_code
 
-    native = {path for path in FILES if "@native" in path.read_text(encoding="utf-8")}
+    texts = {path: path.read_text(encoding="utf-8") for path in FILES}
+    native = {path for path, text in texts.items() if re.search(r"@(native|shared|inlined|callback)|inlined\(", text)}
     seen = {path for folder in stale_code.SOURCES for path in (PACKAGE / folder).rglob("*.py")}
     assert len(native) > 20 and native <= seen
+    values = {MODULES[name] for path in native for name in imported(path)} - seen  # constants are compiled in
+    python_alone = {"cores.py", "description.py"}  # what system/ppb.py prepares registers by
+    assert {path.name for path in values} == python_alone
     deep = next(path for path in sorted(native) if len(path.relative_to(PACKAGE).parts) > 2)
     status = deep.stat()
     before = stale_code.fingerprint()

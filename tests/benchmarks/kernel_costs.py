@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import Machine, load_machine

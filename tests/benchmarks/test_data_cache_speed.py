@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from mcusim.cpu import core_state
-from mcusim.cpu.backing_memory import BackingStore, behind_the_cache
-from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.unicorn_core import UnicornCore
+from mcusim.emulator.backing_memory import BackingStore, behind_the_cache
+from mcusim.emulator.emulator import Emulator
 from mcusim.engine.emulated_core import EmulatedCore, Options
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import Machine, load_machine

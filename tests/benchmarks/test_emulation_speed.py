@@ -20,11 +20,11 @@ from unicorn import UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE, UC_MEM_W
 from unicorn.arm_const import UC_ARM_REG_PC, UC_ARM_REG_XPSR
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.hooks import accesses, blocks
-from mcusim.cpu.image.image import load_image
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.cpu.unicorn_selftest import skip_flag_offset
+from mcusim.emulator.emulator import Emulator
+from mcusim.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine, load_machine
 from mcusim.memory.ports import core_data

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from tests.benchmarks.test_emulation_speed import best
 from tests.support.programs.exception_code import ISAS, SYSTICK, prepared
 

@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.stops.stop_reason import Fault, Stop
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.stops.stop import Fault, Stop
 from mcusim.machine import load_machine
 from tests.support.code.lacking_code import DOUBLE, FPV5, NOWHERE
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mcusim.api import replay, simulate
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.engine.emulated_core import EmulatedCore, Options
 from mcusim.engine.execute import run_program
 from mcusim.engine.run import CAUSES, Run

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mcusim.cpu.peripherals import registry
-from mcusim.cpu.peripherals.register_block import RegisterBlock
 from mcusim.machine import load_machine
+from mcusim.soc import registry
+from mcusim.soc.register_block import RegisterBlock
 from tests.support.bare_clock import Clock
 from tests.support.paths import REPOSITORY
 from tests.support.programs.register_script import load, poll, run, store
@@ -30,9 +30,9 @@ def block(title: str) -> str:
 @pytest.fixture(autouse=True)
 def added(monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {"__name__": "thermometer"}
-    exec(block("mcusim/cpu/peripherals/kinds/thermometer.py"), names)
+    exec(block("mcusim/soc/peripherals/thermometer.py"), names)
     monkeypatch.setitem(registry.KINDS, "thermometer", names["Thermometer"])
-    more, shipped = tomllib.loads(block("mcusim/cpu/peripherals/families/f4.toml")), registry._file
+    more, shipped = tomllib.loads(block("mcusim/soc/families/f4.toml")), registry._file
 
     def file(name: str) -> dict[str, Any]:
         whole = shipped(name)

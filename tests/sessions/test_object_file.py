@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.image.elf import read_elf
 from mcusim.errors import ImageError
+from mcusim.image.elf import read_elf
 from mcusim.machine.cores import compiler_flags
 from mcusim.sessions.object_file import VENEER, ObjectFile, read_object
 from tests.support.cases import sample_size

@@ -30,10 +30,10 @@ from mcusim.run_config.settings import require_type
 from mcusim.units import parse_size, quoted
 
 if TYPE_CHECKING:
-    from mcusim.cpu.emulator import Emulator
-    from mcusim.cpu.image.image import Image
-    from mcusim.cpu.startup import Start
-    from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.emulator.emulator import Emulator
+    from mcusim.emulator.startup import Start
+    from mcusim.emulator.stops.stop import Stop
+    from mcusim.image.image import Image
 
 __all__ = ["emulate"]
 
@@ -162,7 +162,7 @@ def _start(
     stack: int | str | None,
     caches: bool | None,
 ) -> _StartPoint:
-    from mcusim.cpu.startup import stack_is_reserved, stack_limit, stack_top
+    from mcusim.emulator.startup import stack_is_reserved, stack_limit, stack_top
 
     require_type("caches", caches, ((bool, type(None)), "True, False or None"))
     if call is None and len(arguments):
@@ -223,8 +223,8 @@ def _streams(emulator: Emulator) -> Iterator[StreamUse]:
 
 
 def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) -> EmulationResult:
-    from mcusim.cpu.profile import profile
-    from mcusim.cpu.register_config.firmware import firmware_set_up
+    from mcusim.emulator.profile import profile
+    from mcusim.emulator.register_config import firmware_set_up
 
     measured = profile(emulator, begin.top)
     registers = dict(stop.fault.registers) if stop.fault else emulator.registers()

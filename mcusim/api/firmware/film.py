@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.system import exception_layout as X
 from mcusim.memory import state_layout as L
 from mcusim.results.emulation import EmulationResult
 from mcusim.results.film import Film, FilmScene, FilmTransfer, film_of
 from mcusim.run_config.film_window import FilmWindow
+from mcusim.soc.dma.log import LoggedTransfer
 from mcusim.verification.firmware.places import SourcePlaces
 
 if TYPE_CHECKING:
-    from mcusim.cpu.emulator import Emulator
+    from mcusim.emulator.emulator import Emulator
     from mcusim.memory.film.recorder import FilmRecorder
 
 __all__ = ["FirmwareFilm", "begin_film"]

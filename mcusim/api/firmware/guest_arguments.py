@@ -12,8 +12,8 @@ from mcusim.errors import UsageError
 from mcusim.units import parse_size, quoted
 
 if TYPE_CHECKING:
-    from mcusim.cpu.emulator import Emulator
-    from mcusim.cpu.image.image import Image
+    from mcusim.emulator.emulator import Emulator
+    from mcusim.image.image import Image
 
 __all__ = ["DumpRange", "address_of", "dump_range", "load_file", "number", "word_of"]
 

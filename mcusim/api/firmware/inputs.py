@@ -15,9 +15,9 @@ from mcusim.machine.description import Machine
 from mcusim.run_config.settings import MachineArg, require_overrides, require_type
 
 if TYPE_CHECKING:
-    from mcusim.cpu.emulator import Emulator
-    from mcusim.cpu.image.image import Image
-    from mcusim.cpu.startup import Start
+    from mcusim.emulator.emulator import Emulator
+    from mcusim.emulator.startup import Start
+    from mcusim.image.image import Image
 
 __all__ = [
     "Strictness",
@@ -42,8 +42,8 @@ def load_firmware(
 
     Raises UsageError, ImageError and what reading a machine raises.
     """
-    from mcusim.cpu.image.image import check_placements
-    from mcusim.cpu.image.programs import load_programs
+    from mcusim.image.image import check_placements
+    from mcusim.image.programs import load_programs
 
     more = [images] if isinstance(images, str | Path) else list(images)
     for value in (path, *more):
@@ -57,7 +57,7 @@ def load_firmware(
 
 def start_of(image: Image, machine: Machine, entry: str | int | None) -> Start:
     """Where ``image`` starts: at ``entry``, a symbol or an address, if there is one. Raises UsageError, ImageError."""
-    from mcusim.cpu.startup import start, start_at
+    from mcusim.emulator.startup import start, start_at
 
     if entry is None:
         return start(image, machine)
@@ -103,10 +103,10 @@ def core_with(
 
     Raises UsageError for ``itm``, the stimulus ports that a debugger has enabled.
     """
-    from mcusim.cpu.console.trace_ports import enable, port_mask
+    from mcusim.emulator.console.trace_ports import enable, port_mask
 
     mask = port_mask(itm)
-    from mcusim.cpu.emulator import Emulator  # the slowest to import: what can be refused has been
+    from mcusim.emulator.emulator import Emulator  # the slowest to import: what can be refused has been
 
     emulator = Emulator(machine, output, caches, peripherals)
     enable(emulator.ppb_words, mask)

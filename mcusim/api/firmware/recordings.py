@@ -10,10 +10,10 @@ from mcusim.results.hot_spots import function_of
 from mcusim.run_config.settings import require_type
 
 if TYPE_CHECKING:
-    from mcusim.cpu.emulator import Emulator
-    from mcusim.cpu.image.image import Image
-    from mcusim.cpu.recording.recorder import Recorder
-    from mcusim.cpu.recording.recording import Recording
+    from mcusim.emulator.emulator import Emulator
+    from mcusim.emulator.recording.recorder import Recorder
+    from mcusim.emulator.recording.recording import Recording
+    from mcusim.image.image import Image
 
 __all__ = ["begin_recording", "recording_of"]
 
@@ -28,7 +28,7 @@ def begin_recording(emulator: Emulator, image: Image, record: bool | str) -> Rec
     require_type("record", record, ((bool, str), "True, False or a pattern of function names"))
     if record is False:
         return None
-    from mcusim.cpu.recording.recorder import Recorder, watch_calls
+    from mcusim.emulator.recording.recorder import Recorder, watch_calls
 
     recorder = Recorder(emulator, lambda address: function_of(image, address)[1])
     if isinstance(record, str):
@@ -50,6 +50,6 @@ def recording_of(emulator: Emulator, recorder: Recorder | None) -> Recording | N
     """What was recorded, now that the run is over."""
     if recorder is None:
         return None
-    from mcusim.cpu.recording.recording import Recording
+    from mcusim.emulator.recording.recording import Recording
 
     return Recording.of(emulator, recorder)

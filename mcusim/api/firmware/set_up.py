@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from mcusim.api.firmware.options import FirmwareOptions
-from mcusim.cpu.peripherals.findings import PeripheralFinding
-from mcusim.cpu.register_config.row import SetUpRow
+from mcusim.emulator.register_config import SetUpRow
 from mcusim.errors import MachineError, UsageError
 from mcusim.machine.clock_rules import movable
 from mcusim.machine.description import Basis, Machine
 from mcusim.machine.document import Leaf
 from mcusim.machine.loader import replace_all
 from mcusim.results.emulation import EmulationResult, FirmwareSetUp
+from mcusim.soc.findings import PeripheralFinding
 
 __all__ = ["run_set_up"]
 

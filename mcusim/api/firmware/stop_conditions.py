@@ -16,10 +16,10 @@ from mcusim.run_config.settings import require_type
 from mcusim.units import parse_duration, quoted
 
 if TYPE_CHECKING:
-    from mcusim.cpu.console.semihosting import Semihosting
-    from mcusim.cpu.emulator import Emulator
-    from mcusim.cpu.image.image import Image
-    from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.emulator.console.semihosting import Semihosting
+    from mcusim.emulator.emulator import Emulator
+    from mcusim.emulator.stops.stop import Stop
+    from mcusim.image.image import Image
 
 __all__ = ["RunEnd", "end_of", "run_to", "set_host", "watch"]
 
@@ -79,8 +79,8 @@ def set_host(host: Semihosting, image: Image, stdin: bytes, arguments: str | Non
 
 def watch(emulator: Emulator, reset: int | None, end: RunEnd) -> None:
     """Make the run end there, and where ``main`` returns to the end of the code at ``reset`` (None: not looked for)."""
-    from mcusim.cpu.stops.stop_points import after_main, stop_at
-    from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.emulator.stops.stop import Stop
+    from mcusim.emulator.stops.stop_points import after_main, stop_at
 
     last = None if reset is None else after_main(emulator, reset)
     if last is not None and last != end.address:
@@ -96,8 +96,8 @@ def run_to(
 
     A run that ends by the limit in the handler of a fault is that fault's.
     """
-    from mcusim.cpu.stops.stop_reason import Stop
-    from mcusim.cpu.stops.taken_faults import in_handler
+    from mcusim.emulator.stops.stop import Stop
+    from mcusim.emulator.stops.taken_faults import in_handler
 
     clock = emulator.machine.core.clock
     step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)

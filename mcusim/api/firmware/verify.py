@@ -23,8 +23,8 @@ from mcusim.verification.firmware.result import FirmwareOutcome, FirmwareVerific
 
 if TYPE_CHECKING:
     from mcusim.api.verify import VerifyRequest
-    from mcusim.cpu.image.image import Image
-    from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.emulator.stops.stop import Stop
+    from mcusim.image.image import Image
 
 __all__ = [
     "FirmwareCase",
@@ -44,7 +44,7 @@ _TIMES, _MORE = 20, 20_000_000  # instructions of a disturbed run at most: so ma
 def is_firmware(what: object) -> bool:
     """Whether ``what`` is a program for the core by its content: ELF, Intel HEX, S-records, or bytes at an address; by
     its name where there is no such file."""
-    from mcusim.cpu.image.programs import file_of
+    from mcusim.image.programs import file_of
 
     if not isinstance(what, str | Path):
         return False
@@ -73,7 +73,7 @@ class FirmwareCase:
     @property
     def image(self) -> Image:
         """Raises ImageError."""
-        from mcusim.cpu.image.programs import load_programs
+        from mcusim.image.programs import load_programs
 
         return load_programs(self.paths)
 

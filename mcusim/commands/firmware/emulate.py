@@ -276,7 +276,7 @@ def _dump(text: str) -> tuple[str, Path | None]:
 
 def _check_files(programs: Sequence[str | Path], outputs: Sequence[Path | None], written: Written) -> None:
     """Refuse before the run what could not be written after it, and what would overwrite a program."""
-    from mcusim.cpu.image.programs import file_of
+    from mcusim.image.programs import file_of
 
     paths = [path for path in outputs if path is not None]
     for path in paths:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from mcusim.cpu.decode.decoder import Decoder
 from mcusim.cpu.decode.instruction import Instruction, Kind
-from mcusim.cpu.image.image import Image
+from mcusim.image.image import Image
 
 __all__ = ["stores_constant"]
 

@@ -1,9 +1,10 @@
 """The frame of an exception: pushed at its entry, popped at its return; the masks and modes of the core around it.
 
 Every access is one of the memory system and waits there as loads and stores do. Where one faults, the rest of the frame
-is not accessed, and :mod:`mcusim.cpu.stops.taken_faults` says what comes of it. Not modelled: the fields of FPCCR other
-than ASPEN, LSPEN and LSPACT; FPDSCR (a new context's FPSCR is 0); with ASPEN clear a program reads CONTROL.FPCA as set
-once it has used the FPU. Registers that wait in a lazy frame are saved at the begin of the block that uses the FPU.
+is not accessed, and :mod:`mcusim.emulator.stops.taken_faults` says what comes of it. Not modelled: fields of FPCCR
+other than ASPEN, LSPEN and LSPACT; FPDSCR (a new context's FPSCR is 0); with ASPEN clear a program reads CONTROL.FPCA
+as set once it has used the FPU. Registers that wait in a lazy frame are saved at the begin of the block that uses the
+FPU.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names for addresses outside memory, interrupt lines and parts: ST's families, the core's own registers.
 
-The names serve error texts and findings; what a block does is in :mod:`mcusim.cpu.peripherals`.
+The names serve error texts and findings; what a block does is in :mod:`mcusim.soc`.
 """
 
 from __future__ import annotations

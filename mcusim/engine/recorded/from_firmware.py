@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mcusim.cpu.dma.log import LoggedTransfer
-from mcusim.cpu.recording.recorder import Stretch
-from mcusim.cpu.recording.recording import Recording
+from mcusim.emulator.recording.recorder import Stretch
+from mcusim.emulator.recording.recording import Recording
 from mcusim.engine.recorded.retiming import Retiming
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
@@ -37,6 +36,7 @@ from mcusim.program.program import (
     Transfer,
     Work,
 )
+from mcusim.soc.dma.log import LoggedTransfer
 
 __all__ = ["recorded_program"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
-from mcusim.cpu.image.elf import ElfFile
-from mcusim.cpu.image.image import Image
-from mcusim.cpu.image.symbols import SymbolTable
 from mcusim.errors import ImageError
+from mcusim.image.elf import ElfFile
+from mcusim.image.image import Image
+from mcusim.image.symbols import SymbolTable
 from mcusim.kernels.link.relocations import ALIGNMENT, LARGEST_SET, MOVT, Cells, apply, half, read, tables
 from mcusim.machine.document import show_address
 

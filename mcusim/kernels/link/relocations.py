@@ -16,9 +16,9 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from mcusim.cpu.image.elf import Section
-from mcusim.cpu.image.image import Image
 from mcusim.errors import ImageError
+from mcusim.image.elf import Section
+from mcusim.image.image import Image
 from mcusim.kernels.link.branches import branch_distance, with_branch_distance
 from mcusim.machine.document import show_address
 

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from mcusim.cpu.image.image import Image
-from mcusim.cpu.image.symbols import Symbol, SymbolTable
 from mcusim.errors import ImageError, UsageError
+from mcusim.image.image import Image
+from mcusim.image.symbols import Symbol, SymbolTable
 from mcusim.kernels.link.place import check_address
 from mcusim.kernels.link.relocations import ALIGNMENT, Cells, Relocation, apply, read
 from mcusim.machine.document import show_address

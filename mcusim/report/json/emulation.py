@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from mcusim.cpu.peripherals.findings import PeripheralFinding
-from mcusim.cpu.stops.stop_reason import Fault
-from mcusim.cpu.stops.taken_faults import TakenFault
 from mcusim.cpu.system.interrupts import ExceptionCount
+from mcusim.emulator.stops.fault_log import TakenFault
+from mcusim.emulator.stops.stop import Fault
 from mcusim.machine.clock_rules import clock_json
 from mcusim.memory.state_layout import TICK
 from mcusim.report.json.set_up import set_up_json
 from mcusim.report.text.emulation import hint, rates
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import Cost, functions, lines
+from mcusim.soc.findings import PeripheralFinding
 
 __all__ = ["emulation_json"]
 

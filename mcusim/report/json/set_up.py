@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.cpu.register_config.row import SetUpRow
+from mcusim.emulator.register_config import SetUpRow
 from mcusim.report.text.firmware.set_up import used
 from mcusim.results.emulation import EmulationResult, place
 

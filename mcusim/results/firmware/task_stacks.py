@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcusim.cpu.image.symbols import Symbol
+    from mcusim.image.symbols import Symbol
 
 __all__ = ["TaskStack", "task_stacks"]
 

@@ -17,8 +17,8 @@ from mcusim.memory.state_layout import TICK
 from mcusim.results.hot_spots import function_of
 
 if TYPE_CHECKING:
-    from mcusim.cpu.recording.recorder import Stretch
-    from mcusim.cpu.recording.recording import Recording
+    from mcusim.emulator.recording.recorder import Stretch
+    from mcusim.emulator.recording.recording import Recording
     from mcusim.results.emulation import EmulationResult
 
 __all__ = ["FirmwareLane", "Moment", "firmware_lanes"]

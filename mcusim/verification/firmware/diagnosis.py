@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.decode.constant_stores import stores_constant
-from mcusim.cpu.dma.log import LoggedTransfer
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.image.image import Image
-from mcusim.cpu.peripherals.findings import MISTAKES
-from mcusim.cpu.stops.stop_reason import Stop
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.stops.stop import Stop
+from mcusim.image.image import Image
 from mcusim.memory import state_layout as L
 from mcusim.memory.race_detector import layout as W
+from mcusim.soc.dma.log import LoggedTransfer
+from mcusim.soc.findings import MISTAKES
 from mcusim.verification.firmware.endings import ending_findings, waits_unheard
 from mcusim.verification.firmware.finding import FirmwareFinding, TransferUse
 from mcusim.verification.firmware.layout_rules import beyond, fixed, shared
@@ -332,7 +332,7 @@ class FirmwareDiagnosis:
 
     def _unreached(self, transfer: LoggedTransfer) -> str:
         """The region of source or target that the DMA does not reach."""
-        from mcusim.cpu.dma.reach import reached
+        from mcusim.soc.dma.reach import reached
 
         machine = self._emulator.machine
         for address, write in ((transfer.source, False), (transfer.target, True)):

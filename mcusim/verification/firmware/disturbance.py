@@ -13,7 +13,7 @@ from collections import Counter
 from hashlib import blake2b
 from weakref import proxy
 
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.engine.disturbance import BEAT_CYCLES, MICROSECONDS, STRENGTHS, UNIT
 from mcusim.memory import state_layout as L
 

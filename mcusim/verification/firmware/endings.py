@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcusim.cpu.dma.log import LoggedTransfer
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.stops.stop_reason import Stop
 from mcusim.cpu.system import exception_layout as X
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.stops.stop import Stop
+from mcusim.soc.dma.log import LoggedTransfer
 from mcusim.verification.firmware.finding import FirmwareFinding, Place
 from mcusim.verification.firmware.places import SourcePlaces
 from mcusim.verification.firmware.shadow import Shadow

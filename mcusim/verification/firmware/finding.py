@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcusim.cpu.peripherals.findings import MISTAKES
-from mcusim.cpu.peripherals.findings import RULES as REGISTER_RULES
+from mcusim.soc.findings import MISTAKES
+from mcusim.soc.findings import RULES as REGISTER_RULES
 
 __all__ = ["FIRMWARE_RULES", "FirmwareFinding", "Place", "TransferUse"]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mcusim.cpu.dma.log import LoggedTransfer
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
+from mcusim.soc.dma.log import LoggedTransfer
 from mcusim.verification.firmware.shadow import Shadow
 from mcusim.verification.firmware.variables import ProgramVariables
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.image.image import Image
-from mcusim.cpu.stops.stop_reason import Stop
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.stops.stop import Stop
+from mcusim.image.image import Image
 from mcusim.verification.firmware.diagnosis import FirmwareDiagnosis
 from mcusim.verification.firmware.disturbance import FirmwareDisturbance
 from mcusim.verification.firmware.result import FirmwareOutcome

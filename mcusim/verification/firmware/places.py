@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.image.image import Image
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system.register_names import family_of, line_name
+from mcusim.emulator.emulator import Emulator
+from mcusim.image.image import Image
 from mcusim.verification.firmware.finding import Place
 from mcusim.verification.firmware.variables import ProgramVariables
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes
 from mcusim.memory.race_detector import layout as W

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from mcusim.cpu.image.image import Image
+from mcusim.image.image import Image
 
 __all__ = ["ProgramVariables", "Variable"]
 

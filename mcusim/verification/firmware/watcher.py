@@ -12,14 +12,14 @@ from functools import partial
 from weakref import proxy
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.dma.log import Event, LoggedTransfer
-from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.hooks import race_detector
-from mcusim.cpu.peripherals.register_block import RegisterBlock
 from mcusim.cpu.system.exception_layout import FIRST_LINE
+from mcusim.emulator.emulator import Emulator
 from mcusim.memory import state_layout as L
 from mcusim.memory.race_detector import layout as W
 from mcusim.memory.race_detector.beats import unit_read, unit_written
+from mcusim.soc.dma.log import Event, LoggedTransfer
+from mcusim.soc.register_block import RegisterBlock
 from mcusim.verification.firmware.disturbance import FirmwareDisturbance
 from mcusim.verification.firmware.layout_rules import fixed
 from mcusim.verification.firmware.set_up_rules import clock_missing

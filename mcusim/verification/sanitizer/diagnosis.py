@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mcusim.cpu.image.image import Image
+from mcusim.image.image import Image
 from mcusim.memory.cache import shadow as N
 from mcusim.program.program import Compute, Maintain, Program, Task, Transfer
 from mcusim.verification.findings import Finding, buffers_at

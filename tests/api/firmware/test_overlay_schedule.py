@@ -8,10 +8,10 @@ from runpy import run_path
 
 import pytest
 
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.image.image import load_image
+from mcusim.emulator.emulator import Emulator
 from mcusim.engine.emulated_core import EmulatedCore, Options
 from mcusim.engine.execute import run_program
+from mcusim.image.image import load_image
 from mcusim.kernels.kernel_set import load_set
 from mcusim.kernels.test_programs import FIRMWARE, program_path
 from mcusim.machine import load_machine

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mcusim
-from mcusim.cpu.register_config.row import SetUpRow
+from mcusim.emulator.register_config import SetUpRow
 from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import FIRMWARE, program_path
 from mcusim.report.json.emulation import emulation_json

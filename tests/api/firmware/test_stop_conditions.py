@@ -10,8 +10,8 @@ import pytest
 
 import mcusim
 from mcusim.commands.app import main
-from mcusim.cpu.image.image import load_image
 from mcusim.errors import UsageError
+from mcusim.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from tests.support.errors import one_error
 

@@ -241,7 +241,7 @@ SAYS_THAT_IT_RUNS = """
 import sys
 
 import mcusim.commands.app
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 
 run, totals = Emulator.run, []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcusim.cpu.decode.constant_stores import stores_constant
-from mcusim.cpu.image.image import load_image
+from mcusim.image.image import load_image
 from tests.support.code.elf_writer import write_elf
 
 AT = 0x0800_0100

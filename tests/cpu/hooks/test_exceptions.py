@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from unicorn.arm_const import UC_ARM_REG_S0
 
-from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.system.exception_layout import ENABLED, PRIORITY
 from mcusim.cpu.system.ppb import BASE
+from mcusim.emulator.emulator import Emulator
 from mcusim.errors import UsageError
 from tests.support.programs.exception_code import ISAS, PENDSV, SYSTICK, SYSTICK_PEND, logged, prepared
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import mcusim
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.profile import profile
 from mcusim.cpu.system.interrupts import ExceptionCount
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.profile import profile
 from mcusim.kernels.test_programs import FIRMWARE, program_path
 from mcusim.machine import load_machine
 from tests.support.programs.exception_code import PENDSV, logged, prepared

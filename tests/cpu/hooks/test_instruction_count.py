@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from unicorn import UC_HOOK_BLOCK, UC_HOOK_CODE
 
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from tests.support.cases import few, sample_size, sampled
 from tests.support.code import random_thumb as guest
 from tests.support.code.started_programs import ELFS, ISAS, started

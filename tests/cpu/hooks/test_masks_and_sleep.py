@@ -7,12 +7,12 @@ import struct
 import pytest
 from unicorn.arm_const import UC_ARM_REG_BASEPRI
 
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.startup import Start
-from mcusim.cpu.stops import sleep
 from mcusim.cpu.system.exception_layout import ENABLED, EVENT, PRIORITY, SEV_ON_PEND
 from mcusim.cpu.system.exception_layout import PENDSV as PENDSV_PLACE
 from mcusim.cpu.system.ppb import BASE
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.startup import Start
+from mcusim.emulator.stops import sleep
 from tests.support.programs.exception_code import ISAS, MACHINES, PENDSV, logged, prepared
 
 COUNT, HANDLER = "adds r5, #1; bx lr", "ldr r0, [r10]; str r0, [r8], #4; bx lr"

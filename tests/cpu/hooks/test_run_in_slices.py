@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.profile import profile
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.profile import profile
 from tests.support.cases import few, only_with_all_cases, sample_size, sampled
 from tests.support.code import random_thumb as guest
 from tests.support.code.started_programs import ELFS, ISAS, started

@@ -12,8 +12,8 @@ from functools import cache
 
 import pytest
 
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.image.image import Image, load_image
+from mcusim.emulator.emulator import Emulator
+from mcusim.image.image import Image, load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import load_machine
 from tests.support.cases import few

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.image.image import load_image
 from mcusim.errors import ImageError, InputError, UsageError
+from mcusim.image.image import load_image
 from mcusim.kernels.kernel_set import load_set
 from mcusim.kernels.link.relocations import set_distance
 from mcusim.kernels.link.trim import trim, trimmed_bytes

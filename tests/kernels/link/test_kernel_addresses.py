@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.image.image import load_image
 from mcusim.errors import ImageError, InputError
+from mcusim.image.image import load_image
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.kernels.link.place import linked_at, move, span
 from mcusim.machine.cores import CORES

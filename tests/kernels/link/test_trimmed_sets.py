@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.image.image import Image, load_image
 from mcusim.errors import ImageError
+from mcusim.image.image import Image, load_image
 from mcusim.kernels import compile as building
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.kernels.link.trim import trim, trimmed_bytes

@@ -12,7 +12,7 @@ import capstone
 import numpy as np
 import pytest
 
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.errors import ImageError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine

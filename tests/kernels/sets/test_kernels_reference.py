@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.machine.cores import CORES

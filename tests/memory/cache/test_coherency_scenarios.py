@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.image.image import load_image
+from mcusim.emulator.emulator import Emulator
+from mcusim.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data

@@ -7,9 +7,9 @@ import ctypes
 import pytest
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.hooks import race_detector
 from mcusim.cpu.system import exception_layout as X
+from mcusim.emulator.emulator import Emulator
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.race_detector import layout as W

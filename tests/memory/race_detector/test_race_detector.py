@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.hooks import race_detector
+from mcusim.emulator.emulator import Emulator
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data

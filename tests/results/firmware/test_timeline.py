@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 import mcusim
-from mcusim.cpu.image.symbols import Symbol
+from mcusim.image.symbols import Symbol
 from mcusim.kernels.test_programs import FIRMWARE, program_path
 from mcusim.results.firmware.task_stacks import task_stacks
 from mcusim.results.firmware.timeline import firmware_lanes

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 
-from mcusim.cpu.dma.log import DmaLog
-from mcusim.cpu.dma.reach import reached
-from mcusim.cpu.dma.streams.controller import StreamController
-from mcusim.cpu.dma.wiring import Wiring
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.machine import Machine, load_machine
+from mcusim.soc.dma.log import DmaLog
+from mcusim.soc.dma.reach import reached
+from mcusim.soc.dma.streams.controller import StreamController
+from mcusim.soc.dma.wiring import Wiring
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
 LISR, HISR, LIFCR, HIFCR = 0, 4, 8, 12

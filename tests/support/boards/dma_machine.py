@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_builder import WritingSide

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from mcusim.cpu.image.image import Image, load_image
+from mcusim.image.image import Image, load_image
 from mcusim.kernels.test_programs import FOLDER
 from tests.support.code.elf_writer import LABEL, ElfSymbol, write_elf
 

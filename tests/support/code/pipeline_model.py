@@ -16,12 +16,12 @@ from unicorn import arm_const as arm
 
 from mcusim.cpu.decode.decoder import Decoder
 from mcusim.cpu.decode.instruction import Instruction, Kind
-from mcusim.cpu.image.image import load_image
 from mcusim.cpu.pipeline.cortex_m4 import CortexM4
 from mcusim.cpu.pipeline.cortex_m4_fetch import AFTER_BRANCH
 from mcusim.cpu.pipeline.cortex_m7 import CortexM7
 from mcusim.cpu.pipeline.timing import AccessTiming, Timing
 from mcusim.cpu.unicorn_core import UnicornCore
+from mcusim.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine
 

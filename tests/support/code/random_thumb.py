@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from unicorn import arm_const as arm
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.stops.stop_reason import Stop
 from mcusim.cpu.unicorn_core import UnicornCore
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.stops.stop import Stop
 from mcusim.machine import Machine, load_machine
 from mcusim.memory.ports import core_data
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from tests.support.code import random_thumb as guest
 from tests.support.code.system_code import code
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.image.image import load_image
+from mcusim.emulator.emulator import Emulator
+from mcusim.image.image import load_image
 from mcusim.kernels.test_programs import program_names, program_path
 from tests.support.code import random_thumb as guest
 

@@ -11,11 +11,11 @@ import resource
 import sys
 from pathlib import Path
 
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.image.image import load_image
-from mcusim.cpu.profile import profile
-from mcusim.cpu.stops.stop_reason import Stop
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.profile import profile
+from mcusim.emulator.stops.stop import Stop
 from mcusim.errors import McusimError
+from mcusim.image.image import load_image
 from mcusim.kernels.test_programs import program_names, program_path
 from tests.support.code import random_thumb as guest
 

@@ -10,9 +10,9 @@ import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mcusim.cpu.peripherals.registry import places_of
 from mcusim.cpu.system.register_names import family_of
 from mcusim.machine import load_machine
+from mcusim.soc.registry import places_of
 
 FLASH, VECTORS, HANDLERS = 0x0800_0000, 128, 6
 RAM = {"stm32f469i-disco": 0x2000_0000, "stm32f746g-disco": 0x2001_0000, "nucleo-f767zi": 0x2002_0000,

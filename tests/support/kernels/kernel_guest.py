@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mcusim.cpu.image.image import Image, load_image
 from mcusim.cpu.unicorn_core import UcError, UnicornCore
+from mcusim.image.image import Image, load_image
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.calls.filter_bytes import filter_bytes
 from mcusim.kernels.kernel_set import KernelSet

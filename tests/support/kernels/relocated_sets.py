@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.image.image import Image, load_image
+from mcusim.image.image import Image, load_image
 from mcusim.kernels import compile as building
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.machine.cores import compiler_flags

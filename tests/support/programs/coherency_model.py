@@ -6,8 +6,8 @@ import struct
 from dataclasses import dataclass
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.stops.stop_reason import Stop
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.stops.stop import Stop
 from mcusim.machine import Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Range

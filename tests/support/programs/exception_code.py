@@ -9,8 +9,8 @@ import struct
 from collections.abc import Callable, Mapping
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.system.ppb import BASE
+from mcusim.emulator.emulator import Emulator
 from mcusim.machine import Machine, load_machine
 from tests.support.programs import fault_code
 

@@ -17,10 +17,10 @@ from typing import Any
 from unicorn import arm_const as arm
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic
 from mcusim.cpu.system.ppb import BASE
+from mcusim.emulator.emulator import Emulator
 from tests.support.code import random_thumb as guest
 
 LINES = 8

@@ -11,8 +11,8 @@ import pytest
 import mcusim
 from mcusim.api.firmware.verify import FirmwareCase, firmware_case, fuzz_firmware, watch_firmware
 from mcusim.commands.app import main
-from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.stops.stop_reason import Stop
+from mcusim.emulator.emulator import Emulator
+from mcusim.emulator.stops.stop import Stop
 from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import program_path
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mcusim.api.firmware.verify import firmware_case, watch_firmware
-from mcusim.cpu.dma.log import LoggedTransfer
-from mcusim.cpu.image.image import Image
-from mcusim.cpu.image.symbols import Symbol
+from mcusim.image.image import Image
+from mcusim.image.symbols import Symbol
+from mcusim.soc.dma.log import LoggedTransfer
 from mcusim.verification.firmware.finding import FirmwareFinding
 from mcusim.verification.firmware.layout_rules import beyond, fixed
 from mcusim.verification.firmware.variables import ProgramVariables

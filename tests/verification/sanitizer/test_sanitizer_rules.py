@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcusim.cpu.emulator import Emulator
+from mcusim.emulator.emulator import Emulator
 from mcusim.machine import load_machine
 from mcusim.memory.address_ranges import machine_ranges
 from mcusim.memory.cache import data, shadow

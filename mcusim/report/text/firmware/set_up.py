@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from mcusim.cpu.register_config.row import SetUpRow
+from mcusim.emulator.register_config import SetUpRow
 from mcusim.results.emulation import EmulationResult, FirmwareSetUp, place
 from mcusim.text import columns, hanging_indent, wrapped
 
