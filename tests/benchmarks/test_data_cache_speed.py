@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from mcusim.cpu import core_state
 from mcusim.cpu.unicorn_core import UnicornCore
+from mcusim.emulator import core_state
 from mcusim.emulator.backing_memory import BackingStore, behind_the_cache
 from mcusim.emulator.emulator import Emulator
 from mcusim.engine.emulated_core import EmulatedCore, Options

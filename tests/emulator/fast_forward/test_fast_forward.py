@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mcusim.api.firmware import emulate as api
-from mcusim.cpu import emulator as running
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.system import exception_layout as X
+from mcusim.emulator import emulator as running
 from mcusim.emulator.emulator import Emulator
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L

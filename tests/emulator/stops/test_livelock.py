@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu import emulator
+from mcusim.emulator import emulator
 from mcusim.machine import load_machine
 from tests.support.cases import only_with_all_cases
 from tests.support.programs.register_script import POLL, poll, run, store, wait
