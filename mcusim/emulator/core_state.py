@@ -18,7 +18,6 @@ from mcusim.cpu.system.exception_layout import MONITOR
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.memory_attributes import memory_ranges, watched
 from mcusim.cpu.system.mpu import Mpu
-from mcusim.cpu.system.register_names import lines_of
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.emulator.backing_memory import behind_the_cache, room_for_lines
 from mcusim.emulator.console.semihosting import Semihosting
@@ -36,6 +35,7 @@ from mcusim.memory.state_builder import ticks
 from mcusim.memory.system import MemorySystem
 from mcusim.soc.bus import Peripherals, Strictness
 from mcusim.soc.dma.attach import controllers
+from mcusim.soc.families.family import part_traits
 
 __all__ = ["FOREVER", "GuestCore"]
 
@@ -60,7 +60,7 @@ class GuestCore:
         caches: bool = True,
         peripherals: Strictness = "strict",
     ) -> None:
-        self.machine = machine
+        self.machine, self.part = machine, part_traits(machine)
         self.memory = MemorySystem(machine)
         self.core = UnicornCore(machine)
         self.memory.contents, self.behind = behind_the_cache(machine, self.core)
@@ -71,7 +71,7 @@ class GuestCore:
         self.trace_ports = TracePorts(self.state, self._console, output or (lambda _: None))
         self._output = self.trace_ports.write
         self.events = EventQueue(self.state, self.memory.state)
-        self.interrupts = Interrupts(self.state, self.events, lines_of(machine))
+        self.interrupts = Interrupts(self.state, self.events, self.part.lines)
         self.asleep = False  # in a WFI
         self.sleeps: list[tuple[int, int]] | None = None  # from tick to tick, where somebody wants to know
         self.branches = np.zeros(branch.BRANCH_STATE, np.int64)
@@ -113,7 +113,7 @@ class GuestCore:
         self.interrupts.state[MONITOR] = self.core.monitor
         branch.reset(self.branches)
         self.calls[0], self.calls[1:].reshape(-1, C.EDGE)[:, 1:] = CALL_EDGES - 1, 0
-        system_registers.prepare(machine, self._ppb, c, caches)
+        system_registers.prepare(machine, self.part, self._ppb, c, caches)
         if not caches:
             s[L.DCACHE] = s[L.ICACHE] = 0
         self.reset_log: list[PerformedReset] = []  # those performed

@@ -16,10 +16,10 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.system import ppb
 from mcusim.cpu.system.mpu import MpuRegion
-from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.clock_rules import regulator_scale
 from mcusim.machine.cores import core_named
 from mcusim.machine.description import Duration, Machine
+from mcusim.soc.families.family import family_of
 from mcusim.soc.register_config.derived_figure import Bits, DerivedFigure, Value, text_of
 from mcusim.soc.register_config.memories import flash_figures, qspi_figures, sdram_figures
 from mcusim.soc.register_config.rcc_decode import clock_figures, core_clock, regulator_figures

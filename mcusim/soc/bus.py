@@ -19,7 +19,6 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.system.event_queue import EventQueue, QueuedEvent
 from mcusim.cpu.system.interrupts import Interrupts
-from mcusim.cpu.system.register_names import blocks_in, family_of
 from mcusim.cpu.unicorn_core import UnicornCore, whole_pages
 from mcusim.errors import UsageError
 from mcusim.machine.cores import core_named
@@ -29,6 +28,7 @@ from mcusim.memory.system import MemorySystem
 from mcusim.soc import bit_band
 from mcusim.soc.bit_band import BitBand
 from mcusim.soc.endless_polls import Polls
+from mcusim.soc.families.family import blocks_in, family_of, memory_map
 from mcusim.soc.findings import Ending, PeripheralFinding, Plain, of_notes, silent_lines, storage
 from mcusim.soc.peripherals.flash.interface import FlashInterface
 from mcusim.soc.peripherals.fmc import Fmc
@@ -72,7 +72,7 @@ class Peripherals:
         self._machine, self._family = machine, family_of(machine)
         self._serial = next((region for region in machine.memory.values() if region.kind == "qspi"), None)
         self._strict = strictness == "strict"
-        self.sdram = SdramWatch(machine, self._family in ("f4", "f7"))
+        self.sdram = SdramWatch(machine, "swapped_banks" in memory_map(self._family or ""))
         self._found: list[PeripheralFinding] = []
         self._core, self._state, self._memory = proxy(core), state, memory.state
         self.flash = ProgramFlash(machine, core, state, memory, flash_of(self._family or ""))
@@ -140,7 +140,7 @@ class Peripherals:
 
     def remapped(self, at_zero: int, swapped: bool) -> None:
         self.sdram.swap(swapped)
-        if at_zero and self._family in ("f4", "l4"):
+        if at_zero and "flash_at_zero" in memory_map(self._family or ""):
             self.found(f"SYSCFG_MEMRMP asks for memory {at_zero} at address 0, where the flash stays here")
 
     def reset_blocks(self, register: str, bits: int) -> None:

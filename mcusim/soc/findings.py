@@ -8,7 +8,7 @@ from typing import Any
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.notes import noted
-from mcusim.cpu.system.register_names import line_name
+from mcusim.soc.families.family import line_name
 from mcusim.soc.register_block import BlockHost, RegisterBlock
 
 __all__ = ["MISTAKES", "RULES", "Ending", "PeripheralFinding", "Plain", "of_notes", "silent_lines", "storage"]

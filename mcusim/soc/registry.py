@@ -1,23 +1,21 @@
 """The blocks of a machine: those of its part family, and those that its file lists, which take their place.
 
-``families/<family>.toml`` has the places of the blocks of a family, ``families/layouts.toml`` the registers that
-several share, ``families/outside.toml`` both for those that talk to what is outside the part. A layout's ``kind`` names
-the class that gives it behaviour. Not modelled: differences between the members of a family; a block that only some
-have is there in all.
+``families/<family>/blocks.toml`` has where the blocks of a family are, ``families/layouts.toml`` the registers that
+several share, ``families/outside.toml`` those of blocks that talk to what is outside the part. A layout's ``kind``
+names the class that gives it behaviour. Not modelled: differences between the members of a family; a block that only
+some have is there in all.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from math import ceil
 from typing import Any
 
-from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.description import Machine, Peripheral
+from mcusim.soc.families.family import described, family_of, shared
 from mcusim.soc.peripherals.adc import Adc
 from mcusim.soc.peripherals.crc import Crc
 from mcusim.soc.peripherals.dma2d import Dma2d
@@ -89,22 +87,17 @@ _ABOUT = ("source", "basis")
 _WORD = 0xFFFF_FFFF
 
 
-@cache
-def _file(name: str) -> dict[str, Any]:
-    return tomllib.loads((files("mcusim.soc.families") / f"{name}.toml").read_text("utf-8"))
-
-
 def layouts_of(family: str) -> dict[str, dict[str, Any]]:
     """The tables of registers by name: those that all families share and those of this one."""
-    layouts: dict[str, dict[str, Any]] = _file("layouts") | _file("outside")["layouts"]
-    layouts.update(_file(family).get("layouts", {}))
+    layouts: dict[str, dict[str, Any]] = shared("layouts") | shared("outside")["layouts"]
+    layouts.update(described(family).get("layouts", {}))
     return layouts
 
 
 def places_of(family: str) -> dict[str, dict[str, Any]]:
-    """Each block of ``f4``, ``f7``, ``h7`` or ``l4``: ``base``; where it has them ``size``, ``layout``, ``irq``, and
+    """Each block of a family: ``base``; where it has them ``size``, ``layout``, ``irq``, and
     ``resets``: registers that have another value after a reset than the layout says."""
-    about = _file(family)
+    about = described(family)
     ports = about["ports"]
     entries: dict[str, dict[str, Any]] = {
         ports["prefix"] + name: {
@@ -114,24 +107,24 @@ def places_of(family: str) -> dict[str, dict[str, Any]]:
         }
         for n, name in enumerate(ports["names"])
     }
-    entries.update(about["blocks"] | _file("outside")[family])
+    entries.update(about["blocks"] | about.get("outside", {}))
     return entries
 
 
 def dma_of(family: str) -> dict[str, dict[str, Any]]:
     """The DMA controllers of a family by name, as its file has them."""
-    result: dict[str, dict[str, Any]] = _file(family).get("dma", {})
+    result: dict[str, dict[str, Any]] = described(family).get("dma", {})
     return result
 
 
 def requests_of(family: str) -> dict[str, Any]:
     """Where each request of a peripheral goes: [controller, stream, channel] each, or its number at each DMAMUX."""
-    return {name: where for name, where in _file(family).get("requests", {}).items() if name not in _ABOUT}
+    return {name: where for name, where in described(family).get("requests", {}).items() if name not in _ABOUT}
 
 
 def flash_of(family: str) -> dict[str, Any]:
     """How long the flash of a family takes to be programmed and erased; empty where its file does not say."""
-    result: dict[str, Any] = _file(family).get("flash", {})
+    result: dict[str, Any] = described(family).get("flash", {})
     return result
 
 
@@ -146,7 +139,7 @@ def blocks_of(machine: Machine, host: BlockHost) -> list[RegisterBlock]:
 
 def divider(family: str, rcc: RegisterBlock, bus: str) -> tuple[int, int]:
     """Of the core's clock, on ``apb1`` or ``apb2`` as RCC is set: the bus's divider, and its timers'."""
-    clocks = _file(family)["clocks"]
+    clocks = described(family)["clocks"]
     apb, ahb = 1, 1
     if (field := rcc[clocks[bus]["register"]] >> clocks[bus]["bit"] & 7) >= 4:
         apb = 2 << field - 4
@@ -157,7 +150,7 @@ def divider(family: str, rcc: RegisterBlock, bus: str) -> tuple[int, int]:
 
 def held_in_reset(family: str, register: str, bits: int) -> Iterator[str]:
     """The blocks whose bits of a reset register of RCC are among ``bits``."""
-    for name, bit in _file(family).get("resets", {}).get(register, {}).items():
+    for name, bit in described(family).get("resets", {}).get(register, {}).items():
         if bits >> bit & 1:
             yield name
 
@@ -171,7 +164,7 @@ def clock_bit(family: str, block: str) -> tuple[str, int] | None:
 
     They have the places of its reset: ``AHB1ENR`` for ``AHB1RSTR`` (ST RM0090 7.3, RM0385 5.3, RM0432 6.4, RM0433 8.7).
     """
-    for register, bits in (_file(family).get("resets", {}) if family else {}).items():
+    for register, bits in described(family).get("resets", {}).items():
         if block in bits:
             return register.replace("RSTR", "ENR"), bits[block]
     return None

@@ -21,12 +21,12 @@ from mcusim.api.firmware.options import FirmwareOptions, require_known
 from mcusim.api.firmware.recordings import begin_recording, recording_of
 from mcusim.api.firmware.set_up import run_set_up
 from mcusim.api.firmware.stop_conditions import RunEnd, end_of, run_to, set_host, watch
-from mcusim.cpu.system.boot_windows import with_boot_windows
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.results.assumptions import machine_assumptions
 from mcusim.results.emulation import Dump, EmulationResult, FirmwareSetUp, StackUse, StreamUse
 from mcusim.run_config.settings import require_type
+from mcusim.soc.boot_windows import with_boot_windows
 from mcusim.units import parse_size, quoted
 
 if TYPE_CHECKING:

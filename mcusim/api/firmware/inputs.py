@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 
 from mcusim.api.firmware.guest_arguments import address_of
 from mcusim.api.simulate import changed
-from mcusim.cpu.system.boot_windows import with_boot_windows
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.run_config.settings import MachineArg, require_overrides, require_type
+from mcusim.soc.boot_windows import with_boot_windows
 
 if TYPE_CHECKING:
     from mcusim.emulator.emulator import Emulator

@@ -16,9 +16,9 @@ from mcusim.api.firmware.inputs import (
     strictness_of,
 )
 from mcusim.api.firmware.stop_conditions import end_of, run_to, watch
-from mcusim.cpu.system.boot_windows import with_boot_windows
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
+from mcusim.soc.boot_windows import with_boot_windows
 from mcusim.verification.firmware.result import FirmwareOutcome, FirmwareVerification
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ Reset values: Arm DDI0439 and DDI0489 (MVFR), DDI0403 (the rest); those of one c
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,6 @@ from mcusim.cpu.system import fault_status, nvic, systick
 from mcusim.cpu.system.exception_layout import ACTIVE, FPU_WAITS, HARD_FAULT, NMI, SEV_ON_PEND, VECTORS
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.cpu.system.ppb_words import put, word
-from mcusim.cpu.system.register_names import device_id, lines_of, mpu_regions
 from mcusim.machine.cores import core_named
 from mcusim.machine.description import Cache, Machine
 from mcusim.memory import state_layout as L
@@ -38,7 +38,7 @@ from mcusim.memory.dma import arbitration
 from mcusim.memory.ports import core_data
 from mcusim.native.compile import State, native, shared
 
-__all__ = ["BASE", "SIZE", "mpu_registers", "prepare", "set_vectors"]
+__all__ = ["BASE", "SIZE", "PartTraits", "mpu_registers", "prepare", "set_vectors"]
 
 BASE, SIZE = 0xE000_0000, 0x100000
 ITM_END, ITM_TER, ITM_TCR = 0x80, 0xE00, 0xE80
@@ -301,13 +301,23 @@ _OF_THE_CORE = {"CPUID": CPUID, "CCR": CCR, "CTR": CTR, "CLIDR": CLIDR, "MVFR2":
 _CACHES_ON = 3 << 16
 
 
-def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class PartTraits:
+    """What is the part's, not the core's: interrupt ``lines``, regions of the MPU (None: as many as the core has), and
+    DBGMCU_IDCODE, 0 where it is not known."""
+
+    lines: int = 240
+    mpu_regions: int | None = None
+    device_id: int = 0
+
+
+def prepare(machine: Machine, part: PartTraits, ppb: Any, state: Any, caches: bool) -> None:
     """Write the reset values into ``ppb`` (the mapped bytes); ``caches``: CCR says that they are on."""
     registers = np.frombuffer(ppb, np.uint32)
     core = core_named(machine.core.isa)
     own = {_OF_THE_CORE[name]: value for name, value in core.reset.items()}
     fpu = _DOUBLE if machine.core.fpu == "double" else {}
-    state[C.MPU_HAS] = regions = mpu_regions(machine, core.mpu_regions)
+    state[C.MPU_HAS] = regions = part.mpu_regions or core.mpu_regions
     for offset, value in (_RESET | own | fpu | {MPU_TYPE: regions << 8}).items():
         registers[offset // 4] = value
     if core.cache_control and caches:
@@ -316,8 +326,8 @@ def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
     state[C.CCR_ONES] = core.ccr_ones
     if core.dwt_lock:
         state[C.DWT_LOCKED], registers[DWT_LSR // 4] = 1, 3
-    registers[DBGMCU_IDCODE // 4] = device_id(machine)
-    registers[ICTR // 4] = (lines_of(machine) - 1) // 32
+    registers[DBGMCU_IDCODE // 4] = part.device_id
+    registers[ICTR // 4] = (part.lines - 1) // 32
     if machine.core.revision is not None:
         registers[CPUID // 4] = _cpuid(own[CPUID], machine.core.revision)
     state[C.CCSIDR_D] = _ccsidr(machine.data_cache)

@@ -1,97 +1,54 @@
-"""Names for addresses outside memory, interrupt lines and parts: ST's families, the core's own registers.
+"""Names of the core's own registers, those of the private peripheral bus, for error texts and findings.
 
-The names serve error texts and findings; what a block does is in :mod:`mcusim.soc`.
+Sources: Arm DDI0403 B3 (ARMv7-M) and DDI0489 (Cortex-M7). Those of a part's blocks: :mod:`mcusim.soc.families.family`.
 """
 
 from __future__ import annotations
 
-import re
-import tomllib
 from bisect import bisect_right
 from functools import cache
-from importlib.resources import files
-from typing import Any
 
-from mcusim.cpu.system.register_tables import PARTS, REGISTERS, SERIES
-from mcusim.machine.description import Machine
-from mcusim.machine.parts import FAMILIES, family_of_part
-from mcusim.units import parse_size
+__all__ = ["register_at"]
 
-__all__ = [
-    "block_at",
-    "blocks_in",
-    "device_id",
-    "family_of",
-    "line_name",
-    "lines_of",
-    "mpu_regions",
-    "name_of",
-    "register_at",
-]
-
-_FAMILY = re.compile(rf"(?:stm32|nucleo-?|disco-?|\b)({'|'.join(FAMILIES)})[0-9a-z]", re.IGNORECASE)
-
-
-def family_of(machine: Machine) -> str | None:
-    """``f4``, ``f7``, ``h7`` or ``l4`` by the machine's ``part``, else by its name or title; or None."""
-    if machine.part:
-        return family_of_part(machine.part)
-    match = _FAMILY.search(machine.name) or _FAMILY.search(machine.title)
-    return match[1].lower() if match else None
-
-
-@cache
-def _map(family: str) -> dict[str, Any]:
-    text = (files("mcusim.cpu.system") / "memory_maps.toml").read_text("utf-8")
-    result: dict[str, Any] = tomllib.loads(text).get(family, {})
-    return result
-
-
-@cache
-def blocks_in(family: str) -> list[tuple[int, int, str]]:
-    """First address, end and name of every register block of a family, by address."""
-    entries = []
-    for name, block in _map(family).get("blocks", {}).items():
-        base, size = (block, "1 KiB") if isinstance(block, int) else block
-        entries.append((base, base + parse_size(size), name))
-    return sorted(entries)
-
-
-def device_id(machine: Machine) -> int:
-    """DBGMCU_IDCODE (device and revision) of the machine's part, by its ``part``, name or title; 0 where unknown."""
-    known = _map("device_ids")
-    names = (machine.part,) if machine.part else (machine.name, machine.title)
-    result = (value for name in names for part, value in known.items() if part.lower() in name.lower())
-    return int(next(result, 0))
-
-
-def mpu_regions(machine: Machine, usual: int) -> int:
-    """How many regions the MPU of the machine's part has; ``usual``: as many as its core's."""
-    return int(_map("mpu_regions").get(family_of(machine) or "", usual))
-
-
-def line_name(family: str, irq: int) -> str | None:
-    """What the vendor calls interrupt line ``irq`` of a family; empty: it has no such line, None: not known here."""
-    lines: list[str] | None = _map(family).get("interrupts")
-    if lines is None:
-        return None
-    return lines[irq] if irq < len(lines) else ""
-
-
-def lines_of(machine: Machine) -> int:
-    """How many interrupt lines the machine's NVIC has: its family's, in words of 32; 240 where that is not known."""
-    family = family_of(machine)
-    named = _map(family).get("interrupts") if family is not None else None
-    return 240 if named is None else min(240, -(-len(named) // 32) * 32)
-
-
-def block_at(family: str, address: int) -> str | None:
-    """The register block of an STM32 family (``f4 f7 h7 l4``) and the offset in it, as ``RCC + 0x08``; or None."""
-    blocks = blocks_in(family)
-    index = bisect_right(blocks, (address, 1 << 32)) - 1
-    if index < 0 or address >= blocks[index][1]:
-        return None
-    return f"{blocks[index][2]} + {address - blocks[index][0]:#04x}"
+# Pairs of an offset in a part of the private peripheral bus and the register there.
+_SCS = """
+    004 ICTR  008 ACTLR  010 SYST_CSR  014 SYST_RVR  018 SYST_CVR  01C SYST_CALIB  D00 CPUID  D04 ICSR  D08 VTOR
+    D0C AIRCR  D10 SCR  D14 CCR  D18 SHPR1  D1C SHPR2  D20 SHPR3  D24 SHCSR  D28 CFSR  D2C HFSR  D30 DFSR  D34 MMFAR
+    D38 BFAR  D3C AFSR  D40 ID_PFR0  D44 ID_PFR1  D48 ID_DFR0  D4C ID_AFR0  D50 ID_MMFR0  D54 ID_MMFR1  D58 ID_MMFR2
+    D5C ID_MMFR3  D60 ID_ISAR0  D64 ID_ISAR1  D68 ID_ISAR2  D6C ID_ISAR3  D70 ID_ISAR4  D78 CLIDR  D7C CTR
+    D80 CCSIDR  D84 CSSELR  D88 CPACR  D90 MPU_TYPE  D94 MPU_CTRL  D98 MPU_RNR  D9C MPU_RBAR  DA0 MPU_RASR
+    DA4 MPU_RBAR_A1  DA8 MPU_RASR_A1  DAC MPU_RBAR_A2  DB0 MPU_RASR_A2  DB4 MPU_RBAR_A3  DB8 MPU_RASR_A3  DF0 DHCSR
+    DF4 DCRSR  DF8 DCRDR  DFC DEMCR  F00 STIR  F34 FPCCR  F38 FPCAR  F3C FPDSCR  F40 MVFR0  F44 MVFR1  F48 MVFR2
+    F50 ICIALLU  F58 ICIMVAU  F5C DCIMVAC  F60 DCISW  F64 DCCMVAU  F68 DCCMVAC  F6C DCCSW  F70 DCCIMVAC  F74 DCCISW
+    F78 BPIALL  F90 ITCMCR  F94 DTCMCR  F98 AHBPCR  F9C CACR  FA0 AHBSCR  FA8 ABFSR
+"""
+_DWT = """
+    000 CTRL  004 CYCCNT  008 CPICNT  00C EXCCNT  010 SLEEPCNT  014 LSUCNT  018 FOLDCNT  01C PCSR  020 COMP0
+    024 MASK0  028 FUNCTION0  030 COMP1  034 MASK1  038 FUNCTION1  040 COMP2  044 MASK2  048 FUNCTION2  050 COMP3
+    054 MASK3  058 FUNCTION3  FB0 LAR
+"""
+_ITM = """
+    E00 TER  E40 TPR  E80 TCR  FB0 LAR  FB4 LSR
+"""
+_FPB = """
+    000 CTRL  004 REMAP
+"""
+REGISTERS = {
+    0xE000_0000: ("ITM_", _ITM),
+    0xE000_1000: ("DWT_", _DWT),
+    0xE000_2000: ("FP_", _FPB),
+    0xE000_E000: ("", _SCS),
+}
+SERIES = (  # first address, how many words, name of the n-th
+    (0xE000_0000, 32, "ITM_STIM"), (0xE000_2008, 8, "FP_COMP"), (0xE000_E100, 16, "NVIC_ISER"),
+    (0xE000_E180, 16, "NVIC_ICER"), (0xE000_E200, 16, "NVIC_ISPR"), (0xE000_E280, 16, "NVIC_ICPR"),
+    (0xE000_E300, 16, "NVIC_IABR"), (0xE000_E400, 124, "NVIC_IPR"),
+)  # fmt: skip
+PARTS = (
+    (0xE000_0000, "ITM"), (0xE000_1000, "DWT"), (0xE000_2000, "FPB"), (0xE000_3000, ""), (0xE000_E000, "SCS"),
+    (0xE000_F000, ""), (0xE004_0000, "TPIU"), (0xE004_1000, "ETM"), (0xE004_2000, ""), (0xE00F_F000, "ROM table"),
+    (0xE010_0000, ""),
+)  # fmt: skip
 
 
 @cache
@@ -111,11 +68,3 @@ def register_at(address: int) -> str | None:
     index = bisect_right(PARTS, (address, "\uffff")) - 1
     base, part = PARTS[index] if index >= 0 else (0, "")
     return f"{part} + {address - base:#05x}" if part else None
-
-
-def name_of(machine: Machine, address: int) -> str | None:
-    """What an address outside memory is called: a block the machine lists, a core register, a block of its family."""
-    for block in machine.peripherals.values():
-        if block.base <= address < block.base + block.size:
-            return f"{block.name} + {address - block.base:#04x}"
-    return register_at(address) or block_at(family_of(machine) or "", address)

@@ -94,7 +94,7 @@ def _clear(emulator: GuestCore) -> None:
     s[L.ASIDE] = s[L.APART] = 0
     core_data.invalidate_instructions(s)
     emulator.ppb_words[:] = 0
-    ppb.prepare(emulator.machine, emulator.ppb_words, c, False)
+    ppb.prepare(emulator.machine, emulator.part, emulator.ppb_words, c, False)
     s[L.DCACHE] = s[L.ICACHE] = 0
     for block in emulator.peripherals.blocks:
         block.reset()

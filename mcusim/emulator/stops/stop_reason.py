@@ -13,10 +13,10 @@ from unicorn import unicorn_const as uc
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.system.exception_layout import VECTORS
 from mcusim.cpu.system.memory_attributes import default_attributes
-from mcusim.cpu.system.register_names import name_of
 from mcusim.emulator.stops.stop import Fault
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
+from mcusim.soc.families.family import name_of
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore

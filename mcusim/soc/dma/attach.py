@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.description import Dma, Machine, Region
 from mcusim.memory.system import MemorySystem
 from mcusim.soc.bus import Peripherals
@@ -24,6 +23,7 @@ from mcusim.soc.dma.reach import reached
 from mcusim.soc.dma.request_lines import Lines, lines_of
 from mcusim.soc.dma.streams.controller import StreamController
 from mcusim.soc.dma.wiring import Wiring
+from mcusim.soc.families.family import family_of
 from mcusim.soc.registry import dma_of, requests_of
 
 __all__ = ["DmaControllers", "controllers"]

@@ -1,1 +1,1 @@
-"""Where the blocks of each part family are, and their registers, as TOML."""
+"""STM32 part families, a folder each: blocks, memory map, DMA, clocks and regulator; what several of them share."""

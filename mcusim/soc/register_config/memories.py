@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcusim.machine.description import DeviceKind, Flash, Machine, Region
+from mcusim.soc.families.family import registers_of
 from mcusim.soc.register_config.derived_figure import Bits, DerivedFigure, Value, clocks
 from mcusim.soc.register_config.register_writes import Registers
 
@@ -30,15 +31,15 @@ def flash_figures(r: Registers, machine: Machine, family: str) -> Iterator[Deriv
     word, table = r["FLASH_ACR"], f"memory.{region.name}"
     yield DerivedFigure(f"{table}.wait_states", word & 15, (Bits("FLASH_ACR", 15),), note="LATENCY")
     accelerator = region.device.accelerator
-    if accelerator is None or family == "h7":
+    lines = registers_of(family).flash_lines
+    if accelerator is None or lines is None:
         return
     yield DerivedFigure(
         f"{table}.accelerator.prefetch", bool(word >> 8 & 1), (Bits("FLASH_ACR", 1 << 8),), note="PRFTEN"
     )
-    names = (("instruction_lines", 9, "ARTEN" if family == "f7" else "ICEN"), ("data_lines", 10, "DCEN"))
-    for name, bit, called in names[: 1 if family == "f7" else 2]:
-        lines = getattr(accelerator, name) if word >> bit & 1 else 0
-        yield DerivedFigure(f"{table}.accelerator.{name}", lines, (Bits("FLASH_ACR", 1 << bit),), note=called)
+    for name, bit, called in lines:
+        count = getattr(accelerator, name) if word >> bit & 1 else 0
+        yield DerivedFigure(f"{table}.accelerator.{name}", count, (Bits("FLASH_ACR", 1 << bit),), note=called)
 
 
 # in FMC_SDTR: lowest bit, name, key of the machine file

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcusim.cpu.system import exception_layout as X
-from mcusim.cpu.system.register_names import family_of, line_name
 from mcusim.emulator.emulator import Emulator
 from mcusim.image.image import Image
+from mcusim.soc.families.family import family_of, line_name
 from mcusim.verification.firmware.finding import Place
 from mcusim.verification.firmware.variables import ProgramVariables
 

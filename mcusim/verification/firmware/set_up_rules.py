@@ -5,8 +5,8 @@ Not modelled: that a controller without its clock takes no store; here it works 
 
 from __future__ import annotations
 
-from mcusim.cpu.system.register_names import family_of
 from mcusim.emulator.emulator import Emulator
+from mcusim.soc.families.family import family_of
 from mcusim.soc.registry import clock_bit
 
 __all__ = ["clock_missing"]

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.system.register_names import block_at, blocks_in, family_of, line_name, name_of, register_at
+from mcusim.cpu.system.register_names import register_at
 from mcusim.errors import MachineError
 from mcusim.machine import Machine, load_machine
 from mcusim.machine.description import Mirror, Peripheral
 from mcusim.machine.parts import FAMILIES
+from mcusim.soc.families.family import block_at, blocks_in, family_of, line_name, name_of
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.cpu.system.register_names import block_at, family_of
 from mcusim.machine import load_machine
 from mcusim.machine.catalog import machine_names
 from mcusim.machine.parts import FAMILIES
+from mcusim.soc.families.family import block_at, family_of
 from mcusim.soc.registry import KINDS, blocks_of, layouts_of, places_of, registers
 from tests.support.bare_clock import Clock
 

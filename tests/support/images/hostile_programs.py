@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mcusim.cpu.system.register_names import family_of
 from mcusim.machine import load_machine
+from mcusim.soc.families.family import family_of
 from mcusim.soc.registry import places_of
 
 FLASH, VECTORS, HANDLERS = 0x0800_0000, 128, 6

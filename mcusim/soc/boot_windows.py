@@ -10,24 +10,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.description import Machine, Region
+from mcusim.soc.families.family import family_of, memory_map
 
 __all__ = ["SWAP", "with_boot_windows"]
 
 SWAP = 0xA000_0000  # what SWP_FMC changes in an address
-_AT_ZERO, _SWAPPED = ("f4", "l4"), ("f4", "f7")
 
 
 def with_boot_windows(machine: Machine) -> Machine:
     """``machine`` with those addresses as aliases of its regions, where nothing else is."""
-    family = family_of(machine)
+    own = memory_map(family_of(machine) or "")
     memory = dict(machine.memory)
     for name, region in machine.memory.items():
         more: tuple[int, ...] = ()
-        if family in _AT_ZERO and region.kind == "flash":
+        if own.get("flash_at_zero") and region.kind == "flash":
             more = (0,)
-        elif family in _SWAPPED and region.kind == "sdram":
+        elif own.get("swapped_banks") and region.kind == "sdram":
             more = tuple(base ^ SWAP for base in (region.base, *region.aliases) if base >> 28 in (0x6, 0x7, 0xC, 0xD))
         free = tuple(base for base in more if _free(memory, base, region.size))
         memory[name] = replace(region, aliases=(*region.aliases, *free)) if free else region

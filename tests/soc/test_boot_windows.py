@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcusim.cpu.system.boot_windows import with_boot_windows
 from mcusim.machine import load_machine
+from mcusim.soc.boot_windows import with_boot_windows
 from tests.support.programs.register_script import FLASH, TOP, load, run, store
 
 F4, F7 = load_machine("stm32f469i-disco"), load_machine("stm32f746g-disco")
