@@ -10,7 +10,7 @@ from mcusim.machine.clock_rules import regulator_setting
 from mcusim.machine.cores import core_named
 from mcusim.machine.description import Cache, Duration, Flash, Machine, Region, Sdram
 from mcusim.machine.document import show_address
-from mcusim.machine.parts import FAMILIES, family_of_part
+from mcusim.machine.parts import families, family_of_part
 from mcusim.units import hertz
 
 __all__ = ["broken"]
@@ -241,7 +241,7 @@ def _registers_fit(machine: Machine) -> Broken:
 
 def _part_known(machine: Machine) -> Broken:
     if machine.part and family_of_part(machine.part) is None:
-        known = ", ".join(f"STM32{family.upper()}" for family in FAMILIES)
+        known = ", ".join(f"STM32{family.upper()}" for family in families())
         text = f"register blocks are described for {known}, as in STM32F746NG; leave the key out and list the blocks"
         yield "part", f"{text} that a program needs as [peripherals.<name>]"
 

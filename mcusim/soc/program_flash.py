@@ -56,6 +56,11 @@ class FlashTimes:
         sizes = {parse_size(text): times for text, times in self._figures["erase"].items()}
         return self._cycles(sizes[size], parallelism)
 
+    @property
+    def pages(self) -> list[int]:
+        """The sizes that are erased at once, in bytes, the smallest first."""
+        return sorted(parse_size(text) for text in self._figures["erase"])
+
     def mass_erase(self, parallelism: int = 0) -> int:
         """Of a bank."""
         return self._cycles(self._figures["mass_erase"], parallelism)

@@ -82,6 +82,7 @@ class _Session:
             for name in _COPIED:
                 Path(name).unlink()
                 shutil.copytree(TOP / name, name)  # with the times of files: compiled code stays valid
+        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a" if path.parts[0] in _COPIED else "w", encoding="utf-8") as file:
             file.write(code)
 

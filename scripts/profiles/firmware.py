@@ -12,7 +12,7 @@ START = ("firmware/startup.c", "io.c")
 ON_ANY_BOARD = {
     "rtos": ("firmware/rtos/main.c", "firmware/rtos/rtos.c"),
     "printing": ("firmware/printing/main.c",),
-    "parts": tuple(f"firmware/parts/{name}.c" for name in ("main", "l4r5", "h743")),
+    "parts": tuple(f"firmware/parts/{name}.c" for name in ("main", "l4r5", "g474", "h743")),
 }
 BOARD = tuple(f"firmware/board/{name}.c" for name in ("clock", "tick", "memory"))
 OVERLAY = tuple(f"firmware/overlay/{name}.c" for name in ("main", "overlay", "network", "transfers"))

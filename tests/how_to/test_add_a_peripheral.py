@@ -32,13 +32,13 @@ def added(monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {"__name__": "thermometer"}
     exec(block("mcusim/soc/peripherals/thermometer.py"), names)
     monkeypatch.setitem(registry.KINDS, "thermometer", names["Thermometer"])
-    more, shipped = tomllib.loads(block("mcusim/soc/families/f4.toml")), registry._file
+    more, shipped = tomllib.loads(block("mcusim/soc/families/f4/blocks.toml")), registry.described
 
-    def file(name: str) -> dict[str, Any]:
+    def described(name: str) -> dict[str, Any]:
         whole = shipped(name)
         return {**whole, **{key: whole.get(key, {}) | table for key, table in more.items()}} if name == "f4" else whole
 
-    monkeypatch.setattr(registry, "_file", file)
+    monkeypatch.setattr(registry, "described", described)
 
 
 def test_it_is_done_after_its_time_and_not_before() -> None:

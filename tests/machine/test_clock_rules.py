@@ -17,9 +17,10 @@ from mcusim.units import hertz
 F407 = "stm32f407g-disc1"
 F469, F746, F767 = "stm32f469i-disco", "stm32f746g-disco", "nucleo-f767zi"
 H743, L4R5, NUCLEO_F746 = "nucleo-h743zi", "nucleo-l4r5zi", "nucleo-f746zg"
+G474 = "nucleo-g474re"
 PLAIN = "[core]\n{core}\n[memory.flash]\ndevice = 'flash'\nbase = 0x0800_0000\nsize = '1 MiB'\nline = '16 B'\n{flash}\n"
 PLAIN += "read_latency = '0 cycles'\n[power]\nsupply = '3.3 V'\nrun = '1 mA'\n"
-SPECIFIED = {F407: 168, F469: 180, F746: 216, NUCLEO_F746: 216, F767: 216, H743: 480, L4R5: 120}
+SPECIFIED = {F407: 168, F469: 180, F746: 216, NUCLEO_F746: 216, F767: 216, H743: 480, L4R5: 120, G474: 170}
 MHZ = 10**6
 
 

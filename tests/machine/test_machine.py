@@ -13,7 +13,9 @@ from mcusim.machine.catalog import config_directory
 from mcusim.machine.description import Duration, Flash, Qspi, Sdram, Sram
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
-BOARDS = ("nucleo-f746zg", "nucleo-f767zi", "nucleo-h743zi", "nucleo-l4r5zi", "stm32f407g-disc1", F469, F746)
+BOARDS = (
+    "nucleo-f746zg", "nucleo-f767zi", "nucleo-g474re", "nucleo-h743zi", "nucleo-l4r5zi", "stm32f407g-disc1", F469, F746
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def refusal(machine: Machine, key: str, value: object) -> str:
 # The shipped boards
 
 
-def test_six_boards_ship() -> None:
+def test_eight_boards_ship() -> None:
     assert machine_names() == BOARDS
 
 
@@ -112,10 +114,10 @@ def test_flash_and_qspi() -> None:
     flash = {name: load_machine(name).memory["flash"].device for name in BOARDS}
     assert all(isinstance(device, Flash) for device in flash.values())
     waits = {name: device.wait_states for name, device in flash.items() if isinstance(device, Flash)}
-    assert waits == dict(zip(BOARDS, (7, 7, 4, 5, 5, 5, 5), strict=True))
+    assert waits == dict(zip(BOARDS, (7, 7, 4, 4, 5, 5, 5, 5), strict=True))
     accelerators = {name: d.accelerator for name, d in flash.items() if isinstance(d, Flash) and d.accelerator}
     on_the_alias = {name for name, accelerator in accelerators.items() if accelerator.serves == "aliases"}
-    assert accelerators.keys() - on_the_alias == {F469, "stm32f407g-disc1", "nucleo-l4r5zi"}
+    assert accelerators.keys() - on_the_alias == {F469, "stm32f407g-disc1", "nucleo-l4r5zi", "nucleo-g474re"}
     assert on_the_alias == {F746, "nucleo-f746zg", "nucleo-f767zi"}
     assert all(accelerators[name].unified for name in on_the_alias)
     qspi = load_machine(F469).memory["qspi"].device

@@ -13,13 +13,13 @@ import tomllib
 from bisect import bisect_right
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from mcusim.cpu.system.ppb import PartTraits
 from mcusim.cpu.system.register_names import register_at
 from mcusim.machine.description import Machine
-from mcusim.machine.parts import FAMILIES, family_of_part
+from mcusim.machine.parts import families, family_of_part
 from mcusim.soc.families.rcc import FamilyRegisters
 from mcusim.units import parse_size
 
@@ -37,21 +37,22 @@ __all__ = [
     "shared",
 ]
 
-_FAMILY = re.compile(rf"(?:stm32|nucleo-?|disco-?|\b)({'|'.join(FAMILIES)})[0-9a-z]", re.IGNORECASE)
+_FOLDER = Path(__file__).parent
+_FAMILY = re.compile(r"(?:stm32|nucleo-?|disco-?|\b)([a-z][0-9])[0-9a-z]", re.IGNORECASE)
 
 
 def family_of(machine: Machine) -> str | None:
-    """``f4``, ``f7``, ``h7`` or ``l4`` by the machine's ``part``, else by its name or title; or None."""
+    """The family (``f4``) by the machine's ``part``, else by its name or title; or None."""
     if machine.part:
         return family_of_part(machine.part)
-    match = _FAMILY.search(machine.name) or _FAMILY.search(machine.title)
-    return match[1].lower() if match else None
+    names = (match[1].lower() for text in (machine.name, machine.title) for match in _FAMILY.finditer(text))
+    return next((name for name in names if name in families()), None)
 
 
 @cache
 def shared(name: str) -> dict[str, Any]:
     """A file that families share: ``layouts``, ``outside``."""
-    return tomllib.loads((files("mcusim.soc.families") / f"{name}.toml").read_text("utf-8"))
+    return tomllib.loads((_FOLDER / f"{name}.toml").read_text("utf-8"))
 
 
 def described(family: str) -> dict[str, Any]:
@@ -66,9 +67,9 @@ def memory_map(family: str) -> dict[str, Any]:
 
 @cache
 def _file(family: str, name: str) -> dict[str, Any]:
-    if family not in FAMILIES:
+    if not family:
         return {}
-    return tomllib.loads((files("mcusim.soc.families") / family / f"{name}.toml").read_text("utf-8"))
+    return tomllib.loads((_FOLDER / family / f"{name}.toml").read_text("utf-8"))
 
 
 def registers_of(family: str) -> FamilyRegisters:

@@ -26,12 +26,15 @@ def test_a_preemptive_kernel_with_floats_in_both_tasks(isa: str) -> None:
     assert printed["switches"] < taken["PendSV"] <= taken["SVCall"] + taken["SysTick"] + 1
 
 
-PARTS = {"cortex-m4": ("nucleo-l4r5zi", 3, 27), "cortex-m7": ("nucleo-h743zi", 6, 138)}
+PARTS = (
+    ("cortex-m4", "nucleo-l4r5zi", 3, 27),
+    ("cortex-m4", "nucleo-g474re", 4, 112),
+    ("cortex-m7", "nucleo-h743zi", 6, 138),
+)
 
 
-@pytest.mark.parametrize("isa", PARTS)
-def test_clocks_of_an_l4r5_and_an_h743_and_copies_by_their_controllers(isa: str) -> None:
-    board, checks, interrupt = PARTS[isa]
+@pytest.mark.parametrize(("isa", "board", "checks", "interrupt"), PARTS)
+def test_clocks_of_a_part_and_copies_by_its_controllers(isa: str, board: str, checks: int, interrupt: int) -> None:
     shown = bytearray()
     result = mcusim.emulate(program_path("parts", isa, FIRMWARE), board, output=shown.extend)
     step, *rest = shown.decode().splitlines()

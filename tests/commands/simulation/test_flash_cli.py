@@ -56,7 +56,7 @@ def test_inspect_names_the_boards_whose_flash_is_large_enough(capsys: Capsys) ->
     assert "nucleo-f746zg: what flash keeps (weights 4,2" in text and "fits the flash of" not in text
     data = document(["inspect", "ds-cnn", "--kernels", "reference"], capsys)["flash"]
     assert isinstance(data, dict) and data["kernels"] == "reference"
-    assert len(data["boards"]) == 7 and all(board["fits"] for board in data["boards"])
+    assert len(data["boards"]) == 8 and all(board["fits"] for board in data["boards"])
     one = document(["inspect", "ds-cnn", "-m", "stm32f469i-disco"], capsys)["flash"]
     assert isinstance(one, dict) and [board["core"] for board in one["boards"]] == ["cortex-m4"]
 

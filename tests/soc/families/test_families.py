@@ -6,20 +6,20 @@ import pytest
 
 from mcusim.machine import load_machine
 from mcusim.machine.catalog import machine_names
-from mcusim.machine.parts import FAMILIES
+from mcusim.machine.parts import families
 from mcusim.soc.families.family import block_at, family_of
 from mcusim.soc.registry import KINDS, blocks_of, layouts_of, places_of, registers
 from tests.support.bare_clock import Clock
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", families())
 def test_blocks_are_where_the_memory_map_has_them(family: str) -> None:
     for name, place in places_of(family).items():
         known = block_at(family, place["base"])
         assert known is not None and known.removesuffix(" + 0x00") in (name, "FMC/FSMC"), f"{name} is at {known}"
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", families())
 def test_layouts_are_used_and_say_where_they_come_from(family: str) -> None:
     layouts = layouts_of(family)
     assert {place["layout"] for place in places_of(family).values() if "layout" in place} <= set(layouts)
@@ -41,6 +41,8 @@ WAITS = {
            ("SYSCFG", "CCCSR", 0, "CCCSR", 8)],
     "l4": [("RCC", "CR", 8, "CR", 10), ("RCC", "CR", 24, "CR", 25), ("RCC", "CFGR", 1, "CFGR", 3),
            ("RCC", "CR", 16, "CR", 17), ("RCC", "CR", 26, "CR", 27), ("RCC", "CR", 28, "CR", 29),
+           ("RCC", "BDCR", 0, "BDCR", 1), ("RCC", "CSR", 0, "CSR", 1), ("RCC", "CRRCR", 0, "CRRCR", 1)],
+    "g4": [("RCC", "CR", 24, "CR", 25), ("RCC", "CR", 16, "CR", 17), ("RCC", "CFGR", 1, "CFGR", 3),
            ("RCC", "BDCR", 0, "BDCR", 1), ("RCC", "CSR", 0, "CSR", 1), ("RCC", "CRRCR", 0, "CRRCR", 1)],
 }  # fmt: skip
 WAITS["f7"] = WAITS["f4"]

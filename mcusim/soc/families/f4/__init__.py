@@ -1,4 +1,4 @@
-"""STM32F4."""
+"""STM32F4: RCC and PWR of the F series."""
 
 from __future__ import annotations
 

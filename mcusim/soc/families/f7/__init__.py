@@ -1,4 +1,4 @@
-"""STM32F7."""
+"""STM32F7: RCC and PWR of the F series."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""FLASH of the STM32L4+: pages, programmed by aligned doublewords, which the core stores as two words.
+"""FLASH of the STM32L4+ and G4: pages, programmed by aligned doublewords, which the core stores as two words.
 
-ST RM0432 chapter 3. A part of 2 MiB has two banks of 4 KiB pages (OPTR.DBANK set, as it comes from ST) or one of 8 KiB
-pages. A doubleword is programmed where all its bits are set, or with zeros. An error flag of an operation before keeps
-the next one from being done, with PGSERR. EOP is set with EOPIE only.
+ST RM0432 chapter 3, RM0440 chapter 3. An L4+ of 2 MiB has two banks of 4 KiB pages (OPTR.DBANK set, as it comes from
+ST) or one of 8 KiB pages, a G4 of 512 KiB of 2 KiB or 4 KiB. A doubleword is programmed where all its bits are set, or
+with zeros. An error flag of an operation before keeps the next one from being done, with PGSERR. EOP is set with EOPIE
+only.
 
 Not modelled: fast programming (FSTPG ends the run with that name), BFB2, read, write and PCROP protection, OTP, ECC.
 """
@@ -38,8 +39,8 @@ class PageFlash(FlashInterface):
 
     @property
     def page(self) -> int:
-        """Bytes."""
-        return (8 << 10) // self.banks
+        """Bytes: with two banks the smaller ones."""
+        return self.flash.times.pages[0 if self.banks == 2 else -1]
 
     # registers
 

@@ -1,4 +1,4 @@
-/* Start-up and DMA copies of an STM32L4R5 (Cortex-M4) and of an STM32H743 (Cortex-M7), in the order of a vendor's library. */
+/* Start-up and DMA copies of an STM32L4R5 and G474 (Cortex-M4) and an STM32H743 (Cortex-M7), in a vendor's order. */
 #ifndef PARTS_H
 #define PARTS_H
 
@@ -17,6 +17,8 @@ int check(const char *name, int passed); /* prints; 1 if it failed */
 
 int l4r5_clocks(void); /* 0, or the number of the step that failed */
 int l4r5_copies(void); /* the number of checks that failed */
+int g474_clocks(void);
+int g474_copies(void);
 int h743_clocks(void);
 int h743_copies(void);
 
