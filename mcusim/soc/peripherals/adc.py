@@ -1,7 +1,8 @@
 """ADC of the L4 and H7: calibration, enabling and regular conversions of open inputs, which give 0.
 
-Assumed, from memory of ST RM0432 chapter 21 and RM0433 chapter 25: the ADC has a clock of 36 MHz; a calibration takes
-116 of its clocks, getting ready one, a conversion 247.5 + 12.5. Bits of CR and ISR: ST's CMSIS headers.
+ST's HAL: a calibration takes 116 of the ADC's clocks on the L4+, on the H7 1,280 of the offset, with ADCALLIN 16,384.
+Assumed: a clock of 36 MHz, getting ready one of these, a conversion 247.5 + 12.5, sampling for the longest but one of
+the L4+. Bits of CR and ISR: ST's CMSIS headers.
 
 Not modelled: what the inputs have, sampling times and the ADC's clock as they are set, injected conversions but for
 their start and end, conversions that a timer triggers, watchdogs, offsets, oversampling, two ADCs together.
@@ -17,11 +18,11 @@ from mcusim.soc.register_block import RegisterBlock
 __all__ = ["Adc"]
 
 ADC_CLOCK = 36_000_000
-CALIBRATION, CONVERSION = 116, 260  # of its clocks
+CALIBRATION, OFFSET, OFFSET_AND_LINEARITY, CONVERSION = 116, 1_280, 16_384, 260  # of its clocks
 ADRDY, EOC, EOS, OVR, JEOC, JEOS = 1 << 0, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6  # in ISR, and in IER
 LDORDY = 1 << 12  # in ISR, of the H7
 ADEN, ADDIS, ADSTART, JADSTART, ADSTP, JADSTP = (1 << n for n in range(6))  # in CR
-ADVREGEN, ADCAL = 1 << 28, 1 << 31  # in CR
+ADCALLIN, ADVREGEN, ADCAL = 1 << 16, 1 << 28, 1 << 31  # in CR
 CONT, TRIGGERED = 1 << 13, 0xC00  # in CFGR
 TO_DMA = 1  # in CFGR: DMAEN, or DMNGT with this bit
 
@@ -62,7 +63,7 @@ class Adc(RegisterBlock):
         if value & ADVREGEN and "PCSEL" in self._at:
             self["ISR"] |= LDORDY
         if value & ADCAL and not old & ADCAL:
-            self._after(CALIBRATION, self._calibrated)
+            self._after(self._calibration(value), self._calibrated)
         if value & ADEN and not old & ADEN:
             self._after(1, self._ready)
         if value & (ADSTP | ADDIS):
@@ -75,6 +76,11 @@ class Adc(RegisterBlock):
         if value & ADSTART and not old & ADSTART and old & ADEN and not self["CFGR"] & TRIGGERED:
             self._run += 1
             self._begin()
+
+    def _calibration(self, control: int) -> int:
+        if "PCSEL" not in self._at:
+            return CALIBRATION
+        return OFFSET_AND_LINEARITY if control & ADCALLIN else OFFSET
 
     def _begin(self) -> None:
         self._left = (self["SQR1"] & 15) + 1

@@ -2,7 +2,7 @@
 
 ST RM0090 chapter 7, RM0385 chapter 5, RM0432 chapter 6, RM0433 chapter 8: a bit of a register ...RSTR holds a block in
 reset; RMVF (in CSR, of the H7 in RSR) clears the flags that say why the part was reset. A reset pulls the reset pin
-and leaves BDCR alone. Places of the flags as remembered (assumed). Not modelled: a block answers
+and leaves BDCR alone. Places of the flags: ST's CMSIS headers. Not modelled: a block answers
 while it is held in reset, and without its clock.
 """
 

@@ -23,18 +23,21 @@ def clock() -> Clock:
     return AdcClock()
 
 
-@BOARDS
-def test_calibration_and_enabling_take_their_time(clock: Clock, board: str) -> None:
+CALIBRATIONS = [("nucleo-l4r5zi", 0, 116), ("nucleo-h743zi", 0, 1_280), ("nucleo-h743zi", 1 << 16, 16_384)]
+
+
+@pytest.mark.parametrize(("board", "linearity", "clocks"), CALIBRATIONS)
+def test_calibration_and_enabling_take_their_time(clock: Clock, board: str, linearity: int, clocks: int) -> None:
     adc = block("ADC1", clock, board)
     store(adc, CR=1 << 28)
-    store(adc, CR=1 << 28 | CALIBRATE)
-    run_to(clock, 115)
+    store(adc, CR=1 << 28 | CALIBRATE | linearity)
+    run_to(clock, clocks - 1)
     assert load(adc, "CR") & CALIBRATE and adc.waiting
-    run_to(clock, 116)
+    run_to(clock, clocks)
     assert not load(adc, "CR") & CALIBRATE and not adc.waiting
     store(adc, CR=ON)
     assert not load(adc, "ISR") & 1
-    run_to(clock, 117)
+    run_to(clock, clocks + 1)
     assert load(adc, "ISR") & 1
     store(adc, CR=1 << 28 | 1 << 1)
     assert not load(adc, "CR") & 3  # ADDIS

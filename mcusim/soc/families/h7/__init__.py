@@ -1,4 +1,4 @@
-"""STM32H7: RCC and PWR after ST RM0433; bits from memory, not verified. Not modelled: the fraction of the PLL."""
+"""STM32H7: RCC and PWR after ST's CMSIS header of the STM32H743. Not modelled: the fraction of the PLL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STM32L4: RCC and PWR after ST RM0432 (L4+); bits from memory, not verified. Not modelled: LSE trimming of the MSI."""
+"""STM32L4: RCC and PWR after ST's CMSIS header of the STM32L4R5. Not modelled: LSE trimming of the MSI."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """I2C: a master whose transfers nothing answers.
 
-Assumed, from memory of ST RM0090 (SR1, SR2) and RM0385 (ISR): a start condition takes a bit, an address eight and one
-for the acknowledge, which stays away: AF, or NACKF and the stop condition that the newer ones send by themselves. A bit
-takes what CCR or TIMINGR asks of the bus's clock. The line of errors is the one behind that of events.
+ST RM0090 27 (SR1, SR2); those with ISR alike, by bits of ST's CMSIS headers (assumed): a start condition takes a bit,
+an address eight and one for the acknowledge, which stays away: AF, or NACKF and the stop condition that the newer ones
+send by themselves. A bit takes what CCR or TIMINGR asks of the bus's clock. The line of errors is the one behind that
+of events, or a block's ``error_irq``.
 
 Not modelled: devices on the bus, transfers as a slave, DMA, time-outs, other clocks than the bus's.
 """
@@ -29,11 +30,16 @@ ADDRESS_BITS = 9
 class I2c(RegisterBlock):
     """Both generations, by the registers they have."""
 
+    error_irq = -1  # the line behind ``irq``, where the part has it elsewhere
     _under_way = 0
 
     @property
     def lines(self) -> tuple[int, ...]:
-        return (self.irq, self.irq + 1) if self.irq >= 0 else ()
+        return (self.irq, self._errors) if self.irq >= 0 else ()
+
+    @property
+    def _errors(self) -> int:
+        return self.error_irq if self.error_irq >= 0 else self.irq + 1
 
     @property
     def waiting(self) -> bool:
@@ -111,4 +117,4 @@ class I2c(RegisterBlock):
             return
         self.request(bool(self["SR1"] & SB and self["CR2"] & EVENTS))
         if self.irq >= 0:
-            self.request(bool(self["SR1"] & AF and self["CR2"] & ERRORS), self.irq + 1)
+            self.request(bool(self["SR1"] & AF and self["CR2"] & ERRORS), self._errors)
