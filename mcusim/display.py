@@ -11,8 +11,6 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-__all__ = ["Displayed", "Presenter", "SavedAsJson", "SavedAsPage", "SavedAsTrace", "one_line", "present_with", "save"]
-
 Kind = Literal["html", "json", "perfetto", "program"]
 
 LONGEST = 180  # characters of a representation

@@ -23,23 +23,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-__all__ = [
-    "DoesNotFit",
-    "ImageError",
-    "InputError",
-    "KernelFault",
-    "MachineError",
-    "McusimError",
-    "ModelError",
-    "ProgramError",
-    "SanitizerHalt",
-    "StudyError",
-    "UnitError",
-    "UnsupportedError",
-    "UsageError",
-    "Verdict",
-]
-
 
 class McusimError(Exception):
     """Base class; ``exit_status`` is what the command line returns for it.

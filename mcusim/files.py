@@ -11,8 +11,6 @@ from pathlib import Path
 
 from mcusim.errors import UsageError
 
-__all__ = ["read_guarded", "utf8_text", "without_mark", "write_whole"]
-
 _IRREGULAR = "not a regular file"
 
 

@@ -13,8 +13,6 @@ from mcusim.files import read_guarded
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["read_npy"]
-
 
 def read_npy(
     path: Path, most: int, problem: Callable[[str], Exception], *, shown: str, too_large: str, several: str

@@ -18,8 +18,6 @@ from mcusim.run_config.settings import require_type
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["figure", "notebook_html", "save", "table"]
-
 # what makes what of a class, loaded on first use
 _MAKERS: dict[str, dict[str, str]] = {
     "mcusim.results.advice:Advice": {

@@ -19,8 +19,6 @@ from typing import Any
 
 from mcusim.errors import UsageError
 
-__all__ = ["MOST_PROCESSES", "TooLongError", "cores", "cpu_limited", "deaf", "pool", "processes", "time_limited"]
-
 MOST_PROCESSES = 32  # each of them holds an emulator
 SWALLOWED = 3  # times that a user's code may go on when its time is over
 

@@ -19,8 +19,6 @@ from mcusim.errors import UsageError
 from mcusim.files import read_guarded, utf8_text
 from mcusim.validation_errors import rule_of
 
-__all__ = ["LogKind", "RecordLog", "StoredLog", "read_log"]
-
 LARGEST = 1 << 28  # bytes
 R = TypeVar("R", bound=BaseModel)
 

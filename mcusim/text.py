@@ -6,20 +6,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = [
-    "UnitScale",
-    "columns",
-    "hanging_indent",
-    "kib",
-    "percent",
-    "pick_unit",
-    "printable",
-    "quantity",
-    "rounded",
-    "size",
-    "wrapped",
-]
-
 # what a figure is kept in, and the units that it is shown in: from which size on, and how many there are in one
 _UNITS = {
     "ms": (("s", 1e4, 1e-3), ("ms", 1.0, 1.0), ("µs", 1e-3, 1e3), ("ns", 0.0, 1e6)),

@@ -17,23 +17,6 @@ from typing import Literal
 
 from mcusim.errors import UnitError
 
-__all__ = [
-    "Duration",
-    "hertz",
-    "magnitude",
-    "parse_bits",
-    "parse_clock",
-    "parse_current",
-    "parse_current_at",
-    "parse_current_per_clock",
-    "parse_duration",
-    "parse_energy",
-    "parse_size",
-    "parse_voltage",
-    "quantity_parts",
-    "quoted",
-]
-
 _QUANTITY = re.compile(r"([+-]?\d+(?:_\d+)*(?:\.\d+)?)\s*([A-Za-zµμ]+)?", re.ASCII)
 _LONGEST = 64
 

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 
 from mcusim.processes import TooLongError
 
-__all__ = ["reasons", "short_text"]
-
 
 @contextmanager
 def reasons(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["rule_of"]
-
 _TYPES = {  # pydantic's kinds of errors, and what TOML and JSON call these types
     "dict_type": "a table", "model_type": "a table", "model_attributes_type": "a table", "tuple_type": "a list",
     "list_type": "a list", "string_type": "a text", "int_type": "a whole number", "float_type": "a number",

@@ -28,8 +28,6 @@ from mcusim.run_config.kernels import Kernels, resolve
 from mcusim.run_config.run_options import CODE, OPERATOR_OVERHEAD
 from mcusim.run_config.settings import Settings
 
-__all__ = ["BestPlan", "best_plan"]
-
 STEPS = tuple(sorted(size << shift for size in (8, 12) for shift in range(10, 30)))  # bytes
 NEVER = 1 << 62  # cycles of a plan on which a kernel would fault
 

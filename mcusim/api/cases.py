@@ -9,8 +9,6 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.run_config.settings import Settings
 
-__all__ = ["BOARDS", "Case"]
-
 BOARDS = ("stm32f469i-disco", "stm32f746g-disco")
 
 

@@ -40,11 +40,6 @@ from mcusim.run_config.settings import (
 )
 from mcusim.runtime.runtime import Runtime, find_runtime, runtime_names
 
-__all__ = [
-    "Comparison", "ablation_cases", "compare", "compare_cases", "compare_programs", "comparison_cases",
-    "product_cases", "runtime_bases",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Comparison(Displayed, SavedAsJson, SavedAsPage):

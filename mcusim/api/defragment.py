@@ -27,8 +27,6 @@ from mcusim.results.memory_plan import COPIES, Copy, Defragmentation
 if TYPE_CHECKING:
     from mcusim.emulator.emulator import Emulator
 
-__all__ = ["defragment"]
-
 SEED = 0
 PROGRAM = "moves"
 STACK = 64  # bytes: a guard of 32, and two words that a loop pushes

@@ -15,8 +15,6 @@ from mcusim.results.saved.run_difference import RunDifference, compared
 from mcusim.results.saved.saved_run import SavedRun, read_run, saved_run
 from mcusim.run_config.settings import as_list, require_type
 
-__all__ = ["diff"]
-
 _WANTED = (str, Path, Result), "a Result or the path of a JSON file that `mcusim run --json` wrote"
 
 

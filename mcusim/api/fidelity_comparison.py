@@ -14,8 +14,6 @@ from mcusim.report.text.fidelity_comparison import both_table, differences, summ
 from mcusim.results import Result, to_json
 from mcusim.run_config.settings import Settings
 
-__all__ = ["FidelityComparison", "simulate_both"]
-
 
 @dataclass(frozen=True)
 class FidelityComparison(Displayed, SavedAsJson, SavedAsPage):

@@ -24,8 +24,6 @@ from mcusim.run_config.kernels import resolve
 from mcusim.run_config.run_options import documented
 from mcusim.run_config.settings import MachineArg, ModelArg, require_overrides, require_type, settings
 
-__all__ = ["inspect", "plan_memory", "plan_program"]
-
 
 @documented(ARENA, PERSISTENT, SCRATCH, PATCHES, PATCH_SPLIT, PATCH_MACS, plans=False)
 def plan_memory(

@@ -22,8 +22,6 @@ from mcusim.runtime.runtime import find_runtime, runtime_names
 if TYPE_CHECKING:
     from mcusim.codegen.generated import Generated
 
-__all__ = ["generate"]
-
 
 @documented(PATCHES, PATCH_SPLIT, PATCH_MACS, plans=False)
 def generate(

@@ -21,8 +21,6 @@ from mcusim.run_config.kernels import Kernels, require_callable, resolve
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime, find_runtime
 
-__all__ = ["with_verdict"]
-
 
 def with_verdict(
     plan: MemoryPlan, kernels: str | None = None, seconds: float = PLACING, regions: PlanOptions | None = None

@@ -33,8 +33,6 @@ from mcusim.run_config.kernels import require_callable, resolve
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime
 
-__all__ = ["array_plan", "check_array_options"]
-
 
 def array_plan(
     graph: Graph,

@@ -18,8 +18,6 @@ from mcusim.report.text.reorder import Reordered
 from mcusim.results.memory_plan import MemoryPlan
 from mcusim.run_config.settings import ModelArg, require_type
 
-__all__ = ["ordered_file", "planned_file", "reorder", "tensor_offsets"]
-
 
 def ordered_file(model: str | Path | Graph, graph: Graph, order: tuple[int, ...], replan: bool = False) -> bytes:
     """``graph``, read from ``model``, as a ``.tflite`` with its operators in ``order``.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from mcusim.results.film import Film
     from mcusim.run_config.tensors import Array
 
-__all__ = ["result_of", "simulate_program"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Simulated:

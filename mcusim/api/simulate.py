@@ -38,8 +38,6 @@ from mcusim.run_config.settings import (
 )
 from mcusim.run_config.tensors import Input
 
-__all__ = ["changed", "plan_program", "program_machine", "replay", "simulate", "simulate_loaded"]
-
 
 @documented(*RUN)
 def simulate(

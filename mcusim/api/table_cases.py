@@ -15,8 +15,6 @@ from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.plan.registry import takers
 from mcusim.run_config.settings import MachineArg, NameArg, Settings, as_list
 
-__all__ = ["tinyops_cases"]
-
 _F469, _F746 = BOARDS
 # the networks with explicit PADs, as they are inferred to have run: mcusim/plan/pytorch_arena.py
 _TABLES: dict[int, tuple[tuple[str, str, str], ...]] = {

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from mcusim.kernels.kernel_set import KernelSet
     from mcusim.verification.verification import Verification
 
-__all__ = ["MOST_SEEDS", "VerifyCase", "VerifyRequest", "check_request", "verify", "verify_case"]
-
 MOST_SEEDS = 100_000
 _MACHINE, _POLICY, _SEED = "stm32f746g-disco", "tinyops", 1
 

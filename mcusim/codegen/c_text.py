@@ -12,8 +12,6 @@ import numpy as np
 
 from mcusim.codegen.memory import Constant
 
-__all__ = ["array_text", "comment"]
-
 LONGEST_COMMENT, LINE = 60, 112
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from mcusim.errors import UsageError
 
-__all__ = ["check_folder", "write_folder"]
-
 
 def check_folder(folder: Path, force: bool) -> None:
     """Raise UsageError for what is no folder, and for one that contains files without ``force``."""

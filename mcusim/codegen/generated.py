@@ -26,8 +26,6 @@ from mcusim.plan.placement import memory_needs
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime
 
-__all__ = ["Generated", "generated"]
-
 
 @dataclass(frozen=True)
 class Generated(Displayed):

@@ -19,8 +19,6 @@ from mcusim.plan.allocators.greedy import align_up
 from mcusim.plan.arena import ALIGN
 from mcusim.plan.placement import MemoryNeeds
 
-__all__ = ["ARRAY", "CALL", "C_TYPES", "Constant", "Memory", "memory_of"]
-
 ARRAY, CONSTANTS, CALL = 0x1000, 0x8000_0000, 0xC000_0000
 LARGEST = 64 << 20
 C_TYPES = {

@@ -13,8 +13,6 @@ from mcusim.codegen.nodes import Node
 from mcusim.errors import UnsupportedError
 from mcusim.model.graph import Graph, initial_values
 
-__all__ = ["COPIES", "MADE", "ends_type", "header_text", "source_text"]
-
 COPIES = """#include <stddef.h>
 void *memcpy(void *restrict to, const void *restrict from, size_t size);"""
 MADE = "Written by mcusim generate; the array and all calls are those of one model."

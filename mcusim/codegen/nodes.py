@@ -24,8 +24,6 @@ from mcusim.model import geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS, shown_type
 
-__all__ = ["Node", "kernel_of", "node_of"]
-
 
 @dataclass(frozen=True)
 class Node:

@@ -25,8 +25,6 @@ from mcusim.plan.pools import room_for
 
 STACK = 4096  # bytes that main and the kernels may need
 
-__all__ = ["Project", "main_text", "makefile_text", "notice_text", "page_text", "script_text"]
-
 Array = np.ndarray[Any, Any]
 FLAGS = (
     "-std=gnu11 -Wall -Wextra -fno-common -fwrapv -fno-math-errno -ffp-contract=off -fno-tree-loop-distribute-patterns"

@@ -19,8 +19,6 @@ from mcusim.kernels.compile import SETS
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.kernels.link.trim import trimmed_bytes
 
-__all__ = ["KernelSources", "kernel_sources"]
-
 LARGEST = 4 << 20
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _COPIES = re.compile(rb"^void \*mem(?:cpy|set)\([^;{]*\)\s*\{", re.MULTILINE)

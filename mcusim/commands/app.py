@@ -31,8 +31,6 @@ from mcusim.commands.teaching import lab
 from mcusim.commands.validation import calibrate, validate, verify
 from mcusim.errors import McusimError, UsageError
 
-__all__ = ["app", "main"]
-
 
 class _Commands(TyperGroup):
     """Commands of one word, and of two: the second is no argument of the first."""

@@ -22,8 +22,6 @@ from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.machine.cores import CoreTraits
 from mcusim.machine.description import Device, Flash, Machine, Sram
 
-__all__ = ["GRANULE", "MOST_INSTRUCTIONS", "Code", "branches_to_itself"]
-
 GRANULE = 6  # log2 of the bytes that one mark covers; 64 marks a word
 LONGEST_STORE = 8
 MOST_INSTRUCTIONS = (

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 from mcusim.cpu import state_layout as C
 from mcusim.native.compile import State, native
 
-__all__ = ["Note", "note", "noted"]
-
 
 class Note(NamedTuple):
     """``pc``: the first instruction that did it, at ``address``."""

@@ -32,8 +32,6 @@ from unicorn.arm_const import (
     UC_CPU_ARM_CORTEX_M7,
 )
 
-__all__ = ["monitor_place", "skip_flag_offset"]
-
 _CODE, _DATA = 0x0800_0000, 0x2000_0000
 _ALLOCATORS = ("malloc_usable_size", "malloc_size")  # of glibc and musl; of macOS
 # cmp r0,#0; itte eq; ldreq r1,[r2]; ldreq r3,[r2]; movne r4,#1; bx lr; nop | mov.w r6,#7; mov.w r7,#8; nop

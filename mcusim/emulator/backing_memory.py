@@ -16,8 +16,6 @@ from mcusim.machine.description import Machine, Region
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes
 
-__all__ = ["BackingStore", "behind_the_cache", "room_for_lines"]
-
 
 @dataclass(frozen=True, slots=True)
 class BackingStore:

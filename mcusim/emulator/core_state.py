@@ -37,8 +37,6 @@ from mcusim.soc.bus import Peripherals, Strictness
 from mcusim.soc.dma.attach import controllers
 from mcusim.soc.families.family import part_traits
 
-__all__ = ["FOREVER", "GuestCore"]
-
 FOREVER = 1 << 60
 GUARD = 32  # bytes at the lowest end of a stack that nothing may be written to
 CONSOLE = 1 << 16

@@ -45,8 +45,6 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
 from mcusim.soc.bus import Strictness
 
-__all__ = ["Emulator"]
-
 Progress = Callable[[int], object] | None
 SLICE = 4_000_000  # instructions between two looks at the keyboard: about a tenth of a second
 NOT_STOPPED, THUMB = -1, 1 << 24  # no address; XPSR.T

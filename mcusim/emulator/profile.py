@@ -24,8 +24,6 @@ from mcusim.memory import state_layout as L
 if TYPE_CHECKING:
     from mcusim.emulator.emulator import Emulator
 
-__all__ = ["CallCost", "CycleProfile", "InstructionCost", "cycle_causes", "profile"]
-
 
 @dataclass(slots=True)
 class InstructionCost:

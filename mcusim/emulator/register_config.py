@@ -29,9 +29,6 @@ from mcusim.text import size
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
 
-__all__ = ["SetUpRow", "firmware_set_up"]
-
-
 CACHES = (("cache.data", 16), ("cache.instruction", 17))  # bits in CCR
 _POLICY = ("uncached", "write-through", "write-back")
 _ACCESS = {"none": "no access", "ro": "read only", "rw": "read and write"}

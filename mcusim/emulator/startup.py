@@ -11,8 +11,6 @@ from mcusim.image.image import Image
 from mcusim.machine.description import Machine, Region
 from mcusim.machine.document import show_address
 
-__all__ = ["Start", "stack_is_reserved", "stack_limit", "stack_top", "start", "start_at"]
-
 TABLE = 128  # VTOR has bits 31 to 7 of a table's address (DDI0403 B3.2.5)
 _TABLES = ("g_pfnVectors", "__isr_vector", "__Vectors", "_vectors", "__vectors", "vector_table", "__vector_table")
 _STACK_TOPS = (

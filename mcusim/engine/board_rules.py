@@ -24,8 +24,6 @@ from mcusim.program.check import check_lane
 from mcusim.program.program import Compute, Program, Transfer
 from mcusim.text import size
 
-__all__ = ["mpu_region", "require_aligned_accesses", "transfer_warnings"]
-
 
 def transfer_warnings(program: Program, machine: Machine) -> list[str]:
     """What to say of transfers whose ends or size are no multiples of their beats, by controller."""

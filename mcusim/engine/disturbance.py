@@ -18,8 +18,6 @@ from hashlib import blake2b
 from mcusim.memory.state_layout import TICK
 from mcusim.program.program import Task, Transfer
 
-__all__ = ["Disturbance"]
-
 MICROSECONDS = {"start": 60, "completion": 40, "stall": 60}  # the most that each kind takes
 BEAT_CYCLES = 256  # the most a beat takes longer: the others on the bus leave it the rest
 ORDERS = 1 << 16  # of transfers with equal priority

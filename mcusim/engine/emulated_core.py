@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from mcusim.model.graph import Graph
     from mcusim.program.program import Compute, Program, Transfer
 
-__all__ = ["EmulatedCore", "Options"]
-
 Array = np.ndarray[Any, Any]
 PER_STEP, AT_LEAST = 300, 5_000_000  # instructions a call may take: for each MAC or element, and in any case
 

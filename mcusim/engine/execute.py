@@ -19,8 +19,6 @@ from mcusim.program.program import Compute, Program, Task, Work
 from mcusim.program.unknown_operators import opaque_cycles
 from mcusim.runtime.runtime import recorded_runtime
 
-__all__ = ["code_address", "execute", "execute_recorded", "execute_series", "run_again", "run_program"]
-
 Progress = Callable[[Task], object]
 
 

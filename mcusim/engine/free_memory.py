@@ -13,8 +13,6 @@ from mcusim.machine.description import Machine
 from mcusim.plan.pools import Pool, data_region, span_at, sram_pool
 from mcusim.program.program import Compute, Program, Span, Transfer
 
-__all__ = ["STACK_BYTES", "code_place", "free_place", "stack_place"]
-
 STACK_BYTES = 4096
 _ALIGN = 64
 

@@ -20,8 +20,6 @@ from mcusim.plan.operand_roles import tensor_roles
 from mcusim.program.program import Compute, Program, Span
 from mcusim.runtime.runtime import recorded_runtime
 
-__all__ = ["GuestProgram"]
-
 
 class GuestProgram:
     """``program`` for ``graph`` with the functions of ``kernels``.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from mcusim.image.image import Image
     from mcusim.program.program import Compute, Span
 
-__all__ = ["explained"]
-
 FAR = 1 << 16  # bytes: further off the nearest buffer explains nothing
 
 

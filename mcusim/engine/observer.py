@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mcusim.image.image import Image
     from mcusim.program.program import Compute, Program, Span, Transfer
 
-__all__ = ["MakeObserver", "Observer", "RunSetup"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunSetup:

@@ -13,8 +13,6 @@ from mcusim.model.graph import Graph
 from mcusim.program.program import Compute, Program
 from mcusim.runtime.runtime import recorded_runtime
 
-__all__ = ["check_apart", "check_model", "check_whole"]
-
 
 def check_model(program: Program, graph: Graph) -> None:
     """Raise ProgramError unless the program was written for that model, as its runtime executes it."""

@@ -14,8 +14,6 @@ from mcusim.memory.system import CAUSE, AccessStats, MemorySystem
 from mcusim.plan.pools import split_by_region
 from mcusim.program.program import Compute, Operand, Span, Transfer, Work
 
-__all__ = ["Waits", "shared_out", "transferred"]
-
 _HOT = ("filter", "input0", "scratch", "output")  # what kernels touch most often: looked for first
 _Key = tuple[int, str, str, str]
 

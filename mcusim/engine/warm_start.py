@@ -21,8 +21,6 @@ from mcusim.program.program import Program, Span
 if TYPE_CHECKING:
     from mcusim.engine.observer import Observer
 
-__all__ = ["old_bytes", "warm_cache"]
-
 _OLD = ("activation", "overlay", "scratch")
 
 

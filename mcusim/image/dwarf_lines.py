@@ -12,8 +12,6 @@ from itertools import pairwise
 
 from mcusim.image.elf import ElfFile, readable_name
 
-__all__ = ["LineReader", "LineTable", "Row", "read_lines"]
-
 MOST_ROWS = 1_000_000
 MOST_STEPS = 4_000_000  # opcodes, names and units
 _MASK = 0xFFFF_FFFF

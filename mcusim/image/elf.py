@@ -17,18 +17,6 @@ from mcusim.errors import ImageError
 from mcusim.files import read_guarded
 from mcusim.machine.document import show_address
 
-__all__ = [
-    "LARGEST_FILE",
-    "ElfFile",
-    "Section",
-    "Segment",
-    "parse_elf",
-    "parse_object",
-    "program_bytes",
-    "read_elf",
-    "readable_name",
-]
-
 LARGEST_FILE = 128 << 20
 LARGEST_SECTION = 64 << 20  # unpacked
 MOST_SEGMENTS = 128

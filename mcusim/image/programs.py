@@ -15,8 +15,6 @@ from mcusim.image.records import Records, read_hex, read_s_records
 from mcusim.image.symbols import Symbol, SymbolTable
 from mcusim.machine.document import show_address
 
-__all__ = ["MOST_IMAGES", "file_of", "load_program", "load_programs"]
-
 MOST_IMAGES = 16
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F_]{1,20}|[0-9][0-9_]{0,20}", re.ASCII)
 _HEX_LINE = re.compile(rb":[0-9A-Fa-f]{10}")

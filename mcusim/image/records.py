@@ -16,8 +16,6 @@ from itertools import pairwise
 from mcusim.errors import ImageError
 from mcusim.machine.document import show_address
 
-__all__ = ["MOST_LINES", "Records", "read_hex", "read_s_records"]
-
 MOST_LINES = 4_000_000  # 64 MiB at 16 B a line
 MOST_PIECES = 65_536  # in the file's order
 MOST_RUNS = 1_024  # separate ranges of addresses

@@ -13,8 +13,6 @@ from mcusim.errors import ImageError
 from mcusim.image.elf import ElfFile, Section, readable_name
 from mcusim.machine.document import show_address
 
-__all__ = ["Symbol", "SymbolTable", "read_symbols"]
-
 MOST_SYMBOLS = 500_000
 _LONGEST_NAME, _MOST_NAME_BYTES = 4096, 64 << 20
 _SYMTAB, _ABSOLUTE, _RESERVED = 2, 0xFFF1, 0xFF00

@@ -23,8 +23,6 @@ from mcusim.kernels.compile import compile_set, digest, quoted
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.machine.cores import CORES, compiler_flags
 
-__all__ = ["BuildRecord", "Compiler", "build_sets", "manifest_text", "read_record"]
-
 RECORD, MANIFEST = "BUILD.toml", "manifest.toml"
 LARGEST_RECORD = 1 << 20
 PACKAGE = "gcc-arm-none-eabi"

@@ -28,8 +28,6 @@ from mcusim.units import quoted
 if TYPE_CHECKING:
     from mcusim.image.image import Image
 
-__all__ = ["Kernel", "KernelSet", "load_set", "set_names"]
-
 FOLDER = Path(__file__).parent / "sets"
 LARGEST_FILE = 1 << 20
 MOST_MOVED = 32  # images at an address that are kept of a set

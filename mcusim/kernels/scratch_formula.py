@@ -14,8 +14,6 @@ from functools import lru_cache
 
 from mcusim.errors import InputError
 
-__all__ = ["check_formula", "evaluate"]
-
 LONGEST = 16_000
 LARGEST = 1 << 40
 _OPERATORS: Mapping[type[ast.AST], Callable[[int, int], int]] = {

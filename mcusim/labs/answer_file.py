@@ -20,8 +20,6 @@ from mcusim.labs.draw import MOST_SEED, seed_of
 from mcusim.machine.document import show
 from mcusim.validation_errors import rule_of
 
-__all__ = ["AnswerFile", "GivenAnswer", "read_answer_file"]
-
 LARGEST = 1 << 20
 _DEEPEST = "is nested too deep"
 

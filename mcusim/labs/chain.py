@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 
 from mcusim.labs.draw import hashed
 
-__all__ = ["chain_begin", "chained"]
-
 
 def chain_begin(lab: str, version: int, seed: int) -> str:
     """Whose answers they are."""

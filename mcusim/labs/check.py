@@ -18,8 +18,6 @@ from mcusim.labs.lab_file import LabFile
 from mcusim.labs.texts import plain_numbers, text_fields
 from mcusim.report.html.page import shortened
 
-__all__ = ["findings"]
-
 Place = tuple[str | int, ...]
 Problem = tuple[Place, str]
 BRACES_NEEDED = (

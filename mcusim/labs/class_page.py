@@ -15,8 +15,6 @@ from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened,
 from mcusim.report.html.style import LAYOUT, axis
 from mcusim.text import columns, printable
 
-__all__ = ["class_html", "class_table", "grades_csv"]
-
 HEAD = ("student", "lab", "points", "of", "minutes", "wrong", "hints", "finished")
 MOST_MISTAKES = 5
 _BINS = 10

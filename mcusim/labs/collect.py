@@ -19,8 +19,6 @@ from mcusim.labs.lab import Lab, Question, Write
 from mcusim.labs.lab_file import LabFile, open_file
 from mcusim.machine.document import show
 
-__all__ = ["CollectedLabs", "Grade", "QuestionGrade", "collect"]
-
 
 @dataclass(frozen=True, slots=True)
 class QuestionGrade:

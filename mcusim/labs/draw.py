@@ -14,8 +14,6 @@ from typing import Any
 
 from mcusim.errors import UsageError
 
-__all__ = ["MOST_DRAWS", "MOST_SEED", "drawn", "draws", "hashed", "placeholders", "seed_of", "substituted"]
-
 MOST_SEED = 999_999
 MOST_DRAWS = 64  # of all parameters together
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")

@@ -37,8 +37,6 @@ from mcusim.labs.teacher_page import NAMES, html, inline
 from mcusim.report.html.film_page import film_page
 from mcusim.report.html.page import page
 
-__all__ = ["LabExport"]
-
 SCRIPTS, STYLES = ("lab_judge.js", "lab.js"), ("lab.css",)
 LARGEST = 100_000_000  # bytes of a folder
 

@@ -20,22 +20,6 @@ if TYPE_CHECKING:
     from mcusim.results import Result
     from mcusim.verification.verification import Verification
 
-__all__ = [
-    "FIGURES",
-    "DesignTry",
-    "Figures",
-    "LabSimulation",
-    "command",
-    "figures_of",
-    "figures_rows",
-    "figures_table",
-    "known_names",
-    "machine_keys",
-    "machine_of",
-    "python_call",
-    "shown",
-]
-
 CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
 _TABLE = {
     "latency_ms": "latency, ms",

@@ -17,21 +17,6 @@ from mcusim.labs.figures import DesignTry, Figures, Values, figures_table, shown
 from mcusim.labs.lab import Arrange, Ask, Choose, Design, Option, Predict, Question, Write
 from mcusim.sweeps.expressions import parse
 
-__all__ = [
-    "DONE",
-    "AnswerVerdict",
-    "Grader",
-    "Rules",
-    "Setting",
-    "hints_of",
-    "judged",
-    "knob_values",
-    "number",
-    "solution",
-    "whole_numbers",
-    "worth",
-]
-
 _UNITS: Mapping[str, Mapping[str, float]] = {
     "%": {"%": 1, "percent": 1},
     "times": {"times": 1, "fold": 1, "x": 1, "×": 1},

@@ -29,8 +29,6 @@ from mcusim.labs.lab import (
 from mcusim.labs.teacher_page import NAMES, html, inline
 from mcusim.report.html.page import bullets, page, plain, table
 
-__all__ = ["handout"]
-
 _LINES = 4  # to write on
 
 

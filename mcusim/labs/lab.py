@@ -16,32 +16,6 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 
 from mcusim.labs.draw import MOST_DRAWS
 
-__all__ = [
-    "Arrange",
-    "Ask",
-    "Choice",
-    "Choose",
-    "Compare",
-    "Design",
-    "Explore",
-    "Goal",
-    "Item",
-    "Lab",
-    "LabConstant",
-    "LabPart",
-    "LabRun",
-    "LabTable",
-    "Mistake",
-    "Option",
-    "Predict",
-    "Question",
-    "Requirement",
-    "SetUp",
-    "Step",
-    "Watch",
-    "Write",
-]
-
 Option = str | int | float | bool
 Text = Annotated[str, Field(min_length=1)]
 MOST_SETTINGS = 96  # of all knobs together

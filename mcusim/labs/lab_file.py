@@ -27,8 +27,6 @@ from mcusim.machine.toml_file import read_toml
 from mcusim.units import quoted
 from mcusim.validation_errors import rule_of
 
-__all__ = ["LabFile", "lab_names", "open_file", "read_lab"]
-
 COMMANDS = ("check", "export", "collect")  # no lab may have these names
 _NAME = re.compile("[a-z][a-z0-9-]{0,39}")
 Lines = Mapping[str, int]

@@ -33,8 +33,6 @@ from mcusim.labs.lab_file import open_file
 if TYPE_CHECKING:
     from mcusim.results import Result
 
-__all__ = ["Book", "notebook", "open_lab"]
-
 
 def open_lab(name: str, seed: int = 0) -> Book:
     """The lab ``name``, or that of a file, for a notebook. Raises UsageError for one that does not exist."""

@@ -38,8 +38,6 @@ from mcusim.labs.texts import BRACES, text_fields
 from mcusim.run_config.film_window import FilmWindow
 from mcusim.sweeps.expressions import parse
 
-__all__ = ["statements"]
-
 Place = tuple[str | int, ...]
 Problem = tuple[Place, str]
 _STEP: TypeAdapter[Any] = TypeAdapter(Step)

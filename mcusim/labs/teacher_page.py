@@ -33,8 +33,6 @@ from mcusim.labs.lab import (
 from mcusim.report.html.page import PlotFigure, page, plain
 from mcusim.report.html.style import CAUSE_COLOURS, LAYOUT, axis, tooltip
 
-__all__ = ["NAMES", "html", "inline", "teacher_html", "teacher_text", "terminal", "wrapped"]
-
 _WIDTH = 78
 _EMPHASIS = re.compile(r"(?<![\w*])\*([A-Za-z][^*`\n]*[A-Za-z]|[A-Za-z])\*(?![\w*])")
 NAMES = {Choose.kind: "Explain", Arrange.kind: "Put in order", Write.kind: "Write", Design.kind: "Design"}

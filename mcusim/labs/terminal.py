@@ -29,8 +29,6 @@ from mcusim.labs.lab import (
 )
 from mcusim.labs.teacher_page import NAMES, terminal, wrapped
 
-__all__ = ["LEAVE", "WIDTH", "Session"]
-
 WIDTH = 78
 LEAVE = "q"
 _KEYS = (

@@ -12,8 +12,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["BRACES", "filled", "plain_numbers", "text_fields"]
-
 BRACES = re.compile(r"\{([^{}\n]+)\}")
 _CODE = re.compile(r"`[^`\n]*`")
 _CITED = re.compile(r"\(((19|20)\d\d)\)|, ((19|20)\d\d)(?=[);])")  # "Hill (1987)", "(Lin et al., 2021)"

@@ -12,8 +12,6 @@ from mcusim.errors import MachineError
 from mcusim.machine.stand_ins import core_of_part, stand_in
 from mcusim.units import quoted
 
-__all__ = ["config_directory", "find_name", "locate", "machine_names"]
-
 _SHORTEST = 3  # letters of a part of a name
 _MAKER = "stm32"
 

@@ -23,21 +23,6 @@ from collections.abc import Collection, Iterator, Sequence
 from mcusim.machine.description import ClockMove, Flash, Machine, Qspi, Region, RegulatorSetting, Sdram
 from mcusim.units import hertz
 
-__all__ = [
-    "Following",
-    "clock_columns",
-    "clock_json",
-    "fastest",
-    "file_clock",
-    "forced",
-    "movable",
-    "moved_currents",
-    "regulator_scale",
-    "regulator_setting",
-    "setting_at",
-    "wait_states",
-]
-
 
 def regulator_setting(machine: Machine, clock: int) -> RegulatorSetting | None:
     """The regulator's lowest setting that allows a core clock of ``clock`` Hz; above all of them the highest, as in a

@@ -22,8 +22,6 @@ from dataclasses import dataclass
 
 from mcusim.errors import MachineError
 
-__all__ = ["CORES", "CoreTraits", "compiler_flags", "core_named"]
-
 
 @dataclass(frozen=True, slots=True)
 class CoreTraits:

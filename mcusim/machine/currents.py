@@ -32,8 +32,6 @@ from mcusim.machine.description import (
 )
 from mcusim.units import hertz
 
-__all__ = ["Clocks", "Currents", "PowerTable"]
-
 _TABLED = ("run", "stalled", "sleep")  # of the microcontroller's part, which the table of scales gives
 _INTERFACES = ("sdram", "qspi", "dma")
 

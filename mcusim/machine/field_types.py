@@ -17,37 +17,6 @@ from mcusim.machine.description import Basis, ClockedCurrent
 from mcusim.machine.document import Node, show, show_address
 from mcusim.machine.stand_ins import stand_in
 
-__all__ = [
-    "WORD",
-    "Default",
-    "Each",
-    "Field",
-    "RejectedError",
-    "Scope",
-    "Spec",
-    "Table",
-    "address",
-    "addresses",
-    "bits",
-    "choice",
-    "clock",
-    "clocks",
-    "core_name",
-    "count",
-    "current",
-    "current_at",
-    "current_per_clock",
-    "dividers",
-    "duration",
-    "energy",
-    "flag",
-    "power_of_two",
-    "shown",
-    "size",
-    "text",
-    "voltage",
-]
-
 Scope = Mapping[str, Any]
 Parser = Callable[[object], Any]
 _RANGE = re.compile(r"(\d{1,5}) to (\d{1,5})", re.ASCII)

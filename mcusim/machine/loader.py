@@ -17,8 +17,6 @@ from mcusim.machine.reader import Reader, nearest, no_more
 from mcusim.machine.rules import broken
 from mcusim.machine.schema import MACHINE, OBSOLETE
 
-__all__ = ["has_key", "load_machine", "load_shipped", "replace", "replace_all", "require_value"]
-
 _BY_USER = "set by the user"
 _OPTIONAL = ("name", "title", "part", "core.force_clock", "core.regulator", "core.external_clock")
 

@@ -9,8 +9,6 @@ from mcusim.machine.description import Figure, Machine
 from mcusim.machine.document import Branch, Leaf, join
 from mcusim.text import printable
 
-__all__ = ["machine_toml"]
-
 _HEAD = """\
 # A copy of {name} ({title}) to change.
 #

@@ -10,8 +10,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-__all__ = ["families", "family_of_part"]
-
 _FAMILIES = "mcusim.soc.families"
 _FOLDER = Path(__file__).parents[2].joinpath(*_FAMILIES.split("."))
 _PART = re.compile(r"stm32([a-z][0-9])[0-9a-z]{1,10}", re.IGNORECASE)

@@ -13,8 +13,6 @@ from mcusim.machine.document import Branch, Leaf, Node, join, problem
 from mcusim.machine.field_types import Default, Each, Field, RejectedError, Scope, Spec, Table, shown
 from mcusim.units import Duration
 
-__all__ = ["Reader", "nearest", "no_more"]
-
 
 def nearest(key: str, known: Iterable[str]) -> str:
     """``, did you mean "..."`` for the closest of ``known`` whatever its case, or nothing."""

@@ -13,8 +13,6 @@ from mcusim.machine.document import show_address
 from mcusim.machine.parts import families, family_of_part
 from mcusim.units import hertz
 
-__all__ = ["broken"]
-
 Broken = Iterator[tuple[str, str]]
 _ADDRESSES = 1 << 32
 _PAGE, _MOST_PERIPHERALS = 4096, 256

@@ -42,8 +42,6 @@ from mcusim.machine.field_types import (
 )
 from mcusim.units import hertz
 
-__all__ = ["MACHINE", "OBSOLETE", "REPLACEMENTS"]
-
 
 def _filled(build: Callable[..., Any]) -> Callable[[str, dict[str, Any]], Any]:
     return lambda _name, values: build(**values)

@@ -11,8 +11,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["core_of_part", "stand_in"]
-
 _PART = re.compile(r"(?:stm32|nucleo-|disco-|^(?=.{3}))(wba|[cfghlnuw][0-9b])", re.IGNORECASE)
 
 

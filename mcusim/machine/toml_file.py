@@ -18,8 +18,6 @@ from typing import Any
 from mcusim.errors import InputError
 from mcusim.files import read_guarded, utf8_text
 
-__all__ = ["LARGEST_FILE", "TooDeepError", "key_lines", "read_toml"]
-
 _TOKEN = re.compile(
     r'(?P<long>"""(?:\\.|[^\\])*?(?:"""|\\?\Z)|\'\'\'.*?(?:\'\'\'|\Z))'
     r'|(?P<short>"(?:\\.|[^"\\\n])*"?|\'[^\'\n]*\'?)'

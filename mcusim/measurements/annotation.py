@@ -17,8 +17,6 @@ from mcusim.results.measurement.interval import Interval
 from mcusim.results.measurement.measured import Measured
 from mcusim.run_config.settings import RunRequest
 
-__all__ = ["interval_of", "measured_of"]
-
 
 def measured_of(request: RunRequest, machine: Machine) -> Measured | None:
     """The published figures of that very experiment."""

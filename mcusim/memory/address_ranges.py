@@ -11,8 +11,6 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
 
-__all__ = ["Bytes", "Range", "guarded", "install", "machine_ranges", "set_range"]
-
 Access = Literal["none", "ro", "rw"]
 
 

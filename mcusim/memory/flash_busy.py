@@ -9,8 +9,6 @@ from __future__ import annotations
 from mcusim.memory import state_layout as L
 from mcusim.native.compile import State, native
 
-__all__ = ["until"]
-
 
 @native
 def until(s: State, r: int, address: int) -> int:

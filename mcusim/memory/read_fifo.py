@@ -15,8 +15,6 @@ from __future__ import annotations
 from mcusim.memory import state_layout as L
 from mcusim.native.compile import State, inlined, native
 
-__all__ = ["flush", "given", "read_ahead"]
-
 
 @inlined
 def flush(s: State, r: int) -> None:

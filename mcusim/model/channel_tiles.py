@@ -21,8 +21,6 @@ from mcusim.model.graph import Graph, Operator, Quantization, Tensor
 from mcusim.model.operators import JOIN
 from mcusim.units import quoted
 
-__all__ = ["channel_tileable", "channel_tiled", "counts_text", "model_operators", "parse_counts"]
-
 WORD = 4  # channels of a part are a multiple, where there are enough: kernels compute four at a time
 MOST = 4096  # parts
 

@@ -17,8 +17,6 @@ from mcusim.model.graph import Graph
 if TYPE_CHECKING:
     from mcusim.model.tflite.flatbuffer import File
 
-__all__ = ["file_order", "reordered", "with_order"]
-
 # metadata that speaks of the order of operators
 _OF_THE_ORDER = {
     "OfflineMemoryAllocation": "an offline memory plan (its offsets hold for the old order)",

@@ -12,8 +12,6 @@ from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model.graph import Tensor
 from mcusim.model.operators import CELL_ACTIVATION
 
-__all__ = ["lstm", "svdf"]
-
 Shape = tuple[int, ...]
 
 

@@ -13,8 +13,6 @@ from mcusim.errors import UnsupportedError
 from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.operators import OPERATORS
 
-__all__ = ["MOVES", "Move", "five", "merged", "move"]
-
 AXES = 5
 Shape = Sequence[int]
 

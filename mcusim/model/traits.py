@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["QUANTIZED", "Traits"]
-
 QUANTIZED = ("int8", "uint8", "int16")
 
 

@@ -21,8 +21,6 @@ from mcusim.nas_search.selection import OBJECTIVES, selected
 from mcusim.nas_search.space import DEPTHS, EXPANSIONS, KERNELS, NasNetwork, NasSpace, drawn, normalised
 from mcusim.nas_search.stats import NasRules
 
-__all__ = ["PAPER", "Candidate", "EvolutionSettings", "NetworkJudge", "evolved", "random_search"]
-
 Array = np.ndarray[Any, np.dtype[np.int64]]
 Scorer = Callable[[Sequence[Mapping[str, Any]]], Sequence[float]]
 Scores = dict[tuple[int, ...], float]

@@ -19,8 +19,6 @@ from mcusim.nas_search.segments import SegmentRules, segment_rows
 from mcusim.nas_search.space import DEPTHS, EXPANSIONS, KERNELS, NasNetwork, NasSpace
 from mcusim.runtime.runtime import find_runtime
 
-__all__ = ["NetworkFigures", "network_figures", "network_graph", "network_parts"]
-
 Array = np.ndarray[Any, np.dtype[np.int64]]
 _COMBINATIONS = len(KERNELS) * len(EXPANSIONS)
 

@@ -32,18 +32,6 @@ from mcusim.record_log import LogKind, RecordLog
 from mcusim.sweeps.input_hashes import description_sha256
 from mcusim.sweeps.ordered_work import OrderedWork
 
-__all__ = [
-    "BOTH",
-    "FRONT_LOG",
-    "BoardFront",
-    "FrontBoard",
-    "FrontNetwork",
-    "FrontPlan",
-    "best_for",
-    "front_files",
-    "nas_fronts",
-]
-
 BOTH = ("score", "latency")
 SHARED = "shared"  # instead of a space: networks of other boards' fronts
 SHARES = (1, 2, 4)  # of a board's memories: all, half, a quarter

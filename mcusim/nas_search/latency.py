@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mcusim.results import Result
     from mcusim.sweeps.ordered_work import OrderedWork
 
-__all__ = ["NEVER", "WHOLE", "PartCycles", "ReplayBoard", "ReplayedNetwork", "replay_all"]
-
 R = TypeVar("R")
 Step = Callable[[object], object] | None
 Array = np.ndarray[Any, np.dtype[np.int64]]

@@ -15,8 +15,6 @@ from mcusim.nas_search.tables import latencies, latency_text, score_levels, scor
 from mcusim.report.html.page import PlotFigure, page, plain, table
 from mcusim.report.html.style import LAYOUT, PART_COLOURS, axis
 
-__all__ = ["front_page", "stats_page"]
-
 DRAWN = 10  # spaces with a line, networks of a front in its table
 _PLAIN: dict[str, Any] = {**LAYOUT, "margin": {"l": 64, "r": 14, "t": 28, "b": 44}}
 

@@ -28,8 +28,6 @@ from mcusim.sweeps.ordered_work import OrderedWork
 from mcusim.units import quoted
 from mcusim.user_code import reasons, short_text
 
-__all__ = ["SECONDS", "scorer_file", "scorer_of", "scorer_sha256"]
-
 LARGEST = 1 << 24  # bytes of a table or a function's file
 TOO_LARGE = ", the most that a scorer's file may have"
 SECONDS = 60.0  # for a network

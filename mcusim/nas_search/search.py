@@ -29,8 +29,6 @@ from mcusim.record_log import LogKind, RecordLog
 from mcusim.sweeps.input_hashes import description_sha256
 from mcusim.sweeps.ordered_work import OrderedWork
 
-__all__ = ["POINTS", "SEARCH_LOG", "FoundNetwork", "NasSearch", "SearchResult", "network_file"]
-
 POINTS = 20  # networks of a result, at most
 Progress = Callable[[int, int], object] | None
 

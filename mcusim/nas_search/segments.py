@@ -30,8 +30,6 @@ from mcusim.plan.static_array import array_blocks
 from mcusim.runtime.planning_costs import Costs, costs_of
 from mcusim.runtime.runtime import Runtime, find_runtime
 
-__all__ = ["PARTS", "SegmentRules", "segment_rows", "space_parts"]
-
 PARTS = 2 + 2 * len(STAGES) * len(KERNELS) * len(EXPANSIONS)  # of a space
 PER_CHANNEL = 8  # bytes of a multiplier and a shift
 

@@ -11,8 +11,6 @@ from typing import Any, Protocol, TypeVar
 
 from mcusim.errors import UsageError
 
-__all__ = ["OBJECTIVES", "Valued", "front_of", "selected", "spread"]
-
 OBJECTIVES = {"score": 1, "latency": -1, "macs": -1, "ram": -1, "flash": -1}  # 1: the more the better
 
 

@@ -20,21 +20,6 @@ from mcusim.errors import UsageError
 from mcusim.model.zoo.architectures import Architecture, Layer
 from mcusim.model.zoo.builder import scale_channels
 
-__all__ = [
-    "DEPTHS",
-    "EXPANSIONS",
-    "GENES",
-    "KERNELS",
-    "SLOTS",
-    "STAGES",
-    "Genes",
-    "NasNetwork",
-    "NasSpace",
-    "all_spaces",
-    "drawn",
-    "normalised",
-]
-
 WIDTHS = tuple(Fraction(n, 10) for n in range(2, 11))
 RESOLUTIONS = tuple(range(48, 225, 16))
 STAGES = ((24, 2), (40, 2), (80, 2), (96, 1), (192, 2), (320, 1))  # channels at width 1, stride of the first block

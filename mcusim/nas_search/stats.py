@@ -29,8 +29,6 @@ from mcusim.sweeps.ordered_work import OrderedWork
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
 
-__all__ = ["GRID", "QUANTILES", "NasRules", "SpaceStats", "best_spaces", "nas_stats"]
-
 QUANTILES = 41  # points of a distribution that are kept
 KIB = 1024
 # RAM and flash of the map of best spaces

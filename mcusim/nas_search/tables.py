@@ -14,20 +14,6 @@ from mcusim.nas_search.selection import OBJECTIVES, spread
 from mcusim.nas_search.stats import NasRules, SpaceStats, best_spaces
 from mcusim.text import columns, wrapped
 
-__all__ = [
-    "fronts_json",
-    "fronts_text",
-    "latencies",
-    "latency_text",
-    "score_levels",
-    "score_text",
-    "search_json",
-    "search_text",
-    "shared_networks",
-    "stats_json",
-    "stats_text",
-]
-
 LISTED, FRONT_LISTED = 15, 6
 
 

@@ -11,8 +11,6 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
-__all__ = ["called"]
-
 
 def called(function: Any, kind: type) -> Iterator[Any]:
     """The objects of type ``kind`` that the Python ``function`` names, in its module or in modules that it names."""

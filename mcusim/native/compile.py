@@ -31,11 +31,6 @@ from mcusim.native.compile_progress import compiling
 from mcusim.native.stale_code import forget_outdated
 from mcusim.native.words import INT64_WORDS
 
-__all__ = [
-    "COMPILED", "Callback", "Native", "Shared", "State", "callback", "inlined", "native", "native_as", "shared",
-    "shared_as",
-]  # fmt: skip
-
 _SOURCES = forget_outdated()
 
 State = Any  # a contiguous int64 array, whose slots a layout of :mod:`mcusim.native.records` names

@@ -15,8 +15,6 @@ from mcusim.native.compile import COMPILED, Callback, Native, Shared
 from mcusim.native.stale_code import PACKAGE, SOURCES
 from mcusim.processes import deaf, pool
 
-__all__ = ["entries", "warm"]
-
 # called from Python, and by other native functions too; what no native function calls needs no mention
 ALSO = (
     "mcusim.cpu.hooks.blocks.slot_of",

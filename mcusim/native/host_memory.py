@@ -13,8 +13,6 @@ from numba.extending import intrinsic
 
 from mcusim.native.compile import native
 
-__all__ = ["copy", "get8", "get16", "get32", "get64", "put8", "put16", "put32", "put64"]
-
 
 def _getter(bits: int) -> Any:
     def get(typing: Any, address: Any) -> Any:

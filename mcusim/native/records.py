@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Record", "Slot"]
-
 
 class Slot(NamedTuple):
     """``length`` words from ``offset`` on."""

@@ -10,8 +10,6 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["PACKAGE", "SOURCES", "forget_outdated"]
-
 PACKAGE = Path(__file__).resolve().parents[1]
 SOURCES = ("native", "memory", "cpu", "kernels", "nas_search/placement")
 _STAMP = "native.stamp"

@@ -17,8 +17,6 @@ from numba.core.typing import templates
 from numba.extending import NativeValue, lower_builtin, lower_cast, register_model, unbox
 from numba.np.arrayobj import make_array
 
-__all__ = ["INT64_WORDS", "Int64Words"]
-
 # numba's own functions are untyped
 _conversion: Any = typeconv
 _typed: Any = templates.signature

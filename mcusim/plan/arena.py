@@ -15,8 +15,6 @@ from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, PlanOptions
 from mcusim.plan.static_array import FIRST_FIT
 from mcusim.runtime.runtime import Runtime, find_runtime
 
-__all__ = ["ALIGN", "PLACING", "allocator_of", "arena_head", "arena_of", "in_order", "scratch_blocks", "stored_offsets"]
-
 ALIGN = find_runtime().alignment
 PLACING = 10.0  # seconds that the optimal allocator may search, at most
 

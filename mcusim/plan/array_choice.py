@@ -16,8 +16,6 @@ from mcusim.runtime.patch_stage import legal_splits, operators_of_blocks
 from mcusim.runtime.patches import AUTO, Patches
 from mcusim.runtime.runtime import ArrayRules, Runtime
 
-__all__ = ["array_rules", "best_patches", "counted_split", "planned_array", "resolve_options"]
-
 COUNTS = (2, 3, 4)  # along both axes
 MOST_MACS = 2.0  # of the network's without patches
 

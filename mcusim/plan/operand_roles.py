@@ -6,8 +6,6 @@ from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.plan.placement import Placement
 from mcusim.program.program import Operand, Role, Span
 
-__all__ = ["data_inputs", "operand", "tensor_roles", "whole_operands"]
-
 INPUTS: tuple[Role, ...] = ("input0", "input1")
 
 

@@ -19,46 +19,6 @@ from mcusim.runtime.patches import AUTO, Patches, parse_grid, parse_split, patch
 from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime, runtime_names, techniques
 from mcusim.units import parse_size, quoted
 
-__all__ = [
-    "ALLOCATOR",
-    "ALLOCATORS",
-    "ARENA",
-    "CHANNEL_TILES",
-    "EVERY_PLAN",
-    "IM2COL",
-    "IN_PLACE",
-    "ORDER",
-    "ORDERS",
-    "PATCHES",
-    "PATCH_MACS",
-    "PATCH_SPLIT",
-    "PERSISTENT",
-    "RUNTIME",
-    "SCRATCH",
-    "SRAM_BUDGET",
-    "WEIGHTS",
-    "WITHOUT",
-    "Cell",
-    "MemoryKeywords",
-    "Option",
-    "OptionValues",
-    "PatchKeywords",
-    "PlanKeywords",
-    "PlanOptions",
-    "RegionKeywords",
-    "choice",
-    "counts",
-    "flag",
-    "names",
-    "percent",
-    "region",
-    "runtime_of",
-    "size",
-    "some_by_operator",
-    "whole",
-    "without_effect",
-]  # fmt: skip
-
 ORDERS = ("default", "optimal")
 ALLOCATORS = ("greedy", "linear", "optimal", "offline")
 NONE = "none"  # how a text says that there is none

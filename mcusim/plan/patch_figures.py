@@ -22,8 +22,6 @@ from mcusim.runtime.patch_stage import Area, patch_stage
 from mcusim.runtime.patches import Patches
 from mcusim.runtime.runtime import Runtime
 
-__all__ = ["PatchFigures", "patch_figures"]
-
 
 @dataclass(frozen=True, slots=True)
 class PatchFigures:

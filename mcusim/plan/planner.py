@@ -21,8 +21,6 @@ from mcusim.program.program import Program
 from mcusim.program.unknown_operators import left_out, left_out_text, opaque_types, used_costs
 from mcusim.runtime.planning_costs import costs_of
 
-__all__ = ["plan", "require_effect"]
-
 
 def plan(
     graph: Graph,

@@ -6,8 +6,6 @@ from mcusim.plan.options import PlanKeywords
 from mcusim.plan.policies.internal import InternalOptions
 from mcusim.plan.policies.tinyops import TinyopsOptions
 
-__all__ = ["PolicyOptions"]
-
 
 class PolicyOptions(PlanKeywords, InternalOptions, TinyopsOptions, total=False):
     """Options of a plan as keyword arguments; each may be left out, and None is its default."""

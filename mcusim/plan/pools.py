@@ -15,11 +15,6 @@ from mcusim.plan.allocators.greedy import align_up
 from mcusim.program.program import Span
 from mcusim.units import quoted
 
-__all__ = [
-    "Layout", "Pool", "data_pools", "data_region", "largest_pool", "largest_region", "pool_with", "region_pool",
-    "room_for", "span_at", "split_by_region", "sram_pool",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Pool:

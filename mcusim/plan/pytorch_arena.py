@@ -21,8 +21,6 @@ from mcusim.plan.allocators.greedy import ArenaBlock, greedy_by_size
 from mcusim.plan.placement import ALIGN, MemoryNeeds, memory_needs
 from mcusim.runtime.planning_costs import Costs
 
-__all__ = ["exported_arena_bytes"]
-
 
 def exported_arena_bytes(graph: Graph, kernels: Costs, need: MemoryNeeds | None = None) -> int:
     """Bytes of the TFLM-style arena (activations and scratch planned together, plus the interpreter's data) of

@@ -15,8 +15,6 @@ from mcusim.plan.arena import ALIGN
 from mcusim.plan.options import ARENA, PERSISTENT, SCRATCH, SRAM_BUDGET, PlanOptions
 from mcusim.plan.pools import Layout, Pool, data_pools, data_region, sram_pool
 
-__all__ = ["PERSISTENT_ARENA", "RamPools", "RamSizes", "arena_parts", "chosen_pools", "place_parts", "pools_apart"]
-
 PERSISTENT_ARENA = "the persistent arena"
 
 

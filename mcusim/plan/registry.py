@@ -17,20 +17,6 @@ from mcusim.plan.options import EVERY_PLAN, Option, PlanOptions
 from mcusim.program.program import Program
 from mcusim.runtime.planning_costs import Costs
 
-__all__ = [
-    "Planner",
-    "Policy",
-    "all_policies",
-    "declared_options",
-    "find_policy",
-    "plan_options",
-    "policy_label",
-    "policy_names",
-    "policy_options",
-    "register",
-    "takers",
-]
-
 Planner = Callable[[Graph, Machine, Costs, PlanOptions], Program]
 
 _REGISTERED: dict[str, Policy] = {}

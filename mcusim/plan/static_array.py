@@ -20,9 +20,6 @@ from mcusim.plan.allocators.greedy import Arena, align_up
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 from mcusim.runtime.runtime import ArrayRules
 
-__all__ = ["FIRST_FIT", "ArrayBlock", "Phase", "StaticArray", "array_blocks", "first_fit", "static_array"]
-
-
 FIRST_FIT = "first-fit"  # how tables and headers call who places the blocks of an array
 
 

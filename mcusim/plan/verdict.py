@@ -13,8 +13,6 @@ from mcusim.plan.ram_pools import RamPools, arena_parts, place_parts
 from mcusim.program.program import Header
 from mcusim.runtime.runtime import recorded_runtime
 
-__all__ = ["ARENA", "ARRAY", "MemoryVerdict", "UnusedMemory", "program_verdict", "unused_memory"]
-
 ARENA, ARRAY = "the tensor arena", "the static array"
 
 

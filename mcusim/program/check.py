@@ -10,8 +10,6 @@ from mcusim.program.extent import check_extent, steps
 from mcusim.program.field_readers import FieldError
 from mcusim.program.program import FIRMWARE, Compute, Maintain, Program, Span, Task, Transfer, Work
 
-__all__ = ["check_ids", "check_lane", "check_program", "regions"]
-
 MOST_STEPS = 10**10  # 20 s at 480 MHz and a MAC a cycle
 
 

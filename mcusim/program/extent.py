@@ -9,8 +9,6 @@ from mcusim.model.operators import is_opaque
 from mcusim.program.field_readers import FieldError
 from mcusim.program.program import Compute, Role
 
-__all__ = ["check_extent", "needed_bytes", "shortages", "steps"]
-
 LONGEST = 1 << 16  # rows or columns of a tensor
 POSITIONS = 1 << 22  # kernel rows (columns) x output rows (columns)
 

@@ -12,25 +12,6 @@ from mcusim.program.program import Span
 from mcusim.runtime.patches import parse_grid, patches_of
 from mcusim.runtime.runtime import runtime_names, techniques
 
-__all__ = [
-    "ADDRESSES",
-    "COUNT",
-    "SIZE",
-    "FieldError",
-    "address",
-    "choice",
-    "items",
-    "keys",
-    "matching",
-    "numbers",
-    "options",
-    "quoted",
-    "span",
-    "text",
-    "texts",
-    "whole",
-]  # fmt: skip
-
 ADDRESSES = 1 << 32  # a Cortex-M has 32-bit addresses
 COUNT = 1 << 20  # operators, tiles, requests ...
 SIZE = 1 << 24  # one dimension of a geometry

@@ -8,8 +8,6 @@ from mcusim.model.graph import Graph
 from mcusim.program.program import Header, Program
 from mcusim.runtime.runtime import recorded_runtime
 
-__all__ = ["program_graph", "stored_index"]
-
 
 def program_graph(program: Program, graph: Graph) -> Graph:
     """``graph`` as the runtime of ``program`` executes it, operators in parts where the program has them so, in the

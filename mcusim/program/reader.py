@@ -36,8 +36,6 @@ from mcusim.program.program import (
 )  # fmt: skip
 from mcusim.program.samples import sample_file
 
-__all__ = ["LINE_BYTES", "read_program"]
-
 Result = TypeVar("Result")
 LINE_BYTES = 4 << 20
 STREAM = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}\.s[0-9]{1,2}")

@@ -8,8 +8,6 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-__all__ = ["sample_file", "samples_directory"]
-
 
 def samples_directory() -> Path:
     """The folder of the samples: inside the installed package, else in the checkout."""

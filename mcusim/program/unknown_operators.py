@@ -15,9 +15,6 @@ from mcusim.errors import ProgramError, UnsupportedError, UsageError
 from mcusim.model.operators import is_opaque, shown_type
 from mcusim.program.program import Compute, Header, Program
 
-__all__ = ["Costs", "OpaqueCost", "left_out", "left_out_text", "opaque_cycles", "opaque_types", "parse_costs"]
-__all__ += ["refuse_opaque", "refuse_recorded", "require_known", "used_costs"]
-
 EXAMPLE = '--cost NAME="12 cycles/B"'
 LONGEST = 64
 MOST_CYCLES = 10**12  # of one call, and of all together

@@ -9,8 +9,6 @@ from typing import Any
 from mcusim.results.result import Result, sram_bytes
 from mcusim.text import columns, kib, rounded
 
-__all__ = ["ablation_json", "ablation_table"]
-
 
 def ablation_json(results: Sequence[Result]) -> list[dict[str, Any]]:
     """For each of ``results``, a step: ``model machine policy kernels step latency_ms

@@ -15,8 +15,6 @@ from mcusim.results.result import Result
 from mcusim.runtime.runtime import DEFAULT, find_runtime
 from mcusim.text import hanging_indent, quantity, size
 
-__all__ = ["Pair", "by_model", "differences_json", "differences_lines", "labels", "paired", "pairs", "verdict_lines"]
-
 
 @dataclass(frozen=True)
 class Pair:

@@ -9,8 +9,6 @@ from mcusim.text import columns
 if TYPE_CHECKING:
     from mcusim.codegen.generated import Generated
 
-__all__ = ["generate_json", "generate_table"]
-
 
 def generate_json(generated: Generated, folder: str) -> dict[str, Any]:
     """``model folder kernels machine core operators functions files``, and bytes: ``array weights tables code

@@ -9,8 +9,6 @@ from mcusim.results.energy import SLEEP_BAND, BatteryLife, Duty
 from mcusim.results.result import Result
 from mcusim.text import columns, quantity, wrapped
 
-__all__ = ["battery_text", "hours_text", "period_lines", "period_notes", "period_rows", "period_sentences"]
-
 _UNITS = (("years", 24 * 365.25), ("days", 24.0), ("h", 1.0), ("min", 1 / 60))
 
 

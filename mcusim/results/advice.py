@@ -8,8 +8,6 @@ from typing import Any
 
 from mcusim.display import Displayed
 
-__all__ = ["RULE", "Advice", "LimitCheck", "WayOut"]
-
 RULE = "on the same board first, then by latency"
 
 

@@ -12,8 +12,6 @@ from mcusim.results.energy import uses, waiting
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["assumptions", "machine_assumptions"]
-
 _OSCILLATOR = "core.external_clock"  # no cycles depend on it; a clock that was made of it has its basis
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from mcusim.model.graph import Graph
     from mcusim.program.program import Program
 
-__all__ = ["CyclePart", "OperatorResult", "Outside", "operator_json", "operator_results", "outside"]
-
 Shape = tuple[int, ...]
 _PLAIN = ("index", "type", "step", "kernel", "cycles", "ms", "energy_mj", "macs", "tiles")
 

@@ -11,8 +11,6 @@ from mcusim.machine.description import DeviceKind, Machine
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["EXTERNAL", "cautions", "uncached", "unpaid"]
-
 EXTERNAL: tuple[DeviceKind, ...] = ("sdram", "qspi")
 
 

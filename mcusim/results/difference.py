@@ -15,19 +15,6 @@ if TYPE_CHECKING:
     from mcusim.engine.run import Run
     from mcusim.machine.description import Machine
 
-__all__ = [
-    "WORDS",
-    "Difference",
-    "energy_sentence",
-    "energy_words",
-    "explain",
-    "explain_cycles",
-    "in_words",
-    "operator_parts",
-    "rounded_parts",
-    "sentence",
-]
-
 WORDS = {
     "input0": "inputs", "input1": "inputs", "inputN": "inputs", "input": "inputs", "filter": "weights",
     "bias": "biases", "multiplier": "multipliers and shifts", "shift": "multipliers and shifts", "output": "outputs",

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from mcusim.results.film import Film
     from mcusim.soc.findings import PeripheralFinding
 
-__all__ = ["Dump", "EmulationResult", "StackUse", "StreamUse", "place"]
-
 
 @dataclass(frozen=True, slots=True)
 class StackUse:

@@ -14,23 +14,6 @@ from mcusim.run_config.period import Battery, Period
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = [
-    "ENERGY_COLOURS",
-    "BatteryLife",
-    "Duty",
-    "Energy",
-    "Usage",
-    "delivered",
-    "dma_busy_cycles",
-    "duty",
-    "energy",
-    "operator_bytes",
-    "operator_energy",
-    "usage",
-    "uses",
-    "waiting",
-]
-
 _WAITS = ("sram", "sdram", "qspi", "bus")
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from mcusim.engine.run import Run
     from mcusim.machine.description import Machine
 
-__all__ = ["FILM_EVENTS", "MOST_BYTES", "Film", "FilmCache", "FilmScene", "FilmTransfer", "film_of"]
-
 MOST_BYTES = 5_000_000  # of a film's file
 NO_LINE = 0xFFFF_FFFF
 INTERRUPT = 11  # of kinds, behind those of mcusim.memory.film.record

@@ -25,8 +25,6 @@ from mcusim.plan.pools import largest_region
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime, find_runtime
 
-__all__ = ["FlashPart", "FlashUse", "flash_use"]
-
 _PER_CHANNEL = 8  # bytes of a multiplier and a shift
 _LEFT = "reference"  # the set that has what another lacks, as TensorFlow Lite Micro falls back to its reference kernels
 

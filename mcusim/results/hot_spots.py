@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.profile import CycleProfile, InstructionCost
     from mcusim.image.image import Image
 
-__all__ = ["Cost", "FunctionCost", "causes", "function_of", "functions", "lines", "whole"]
-
 Line = tuple[str, int]
 
 

@@ -9,8 +9,6 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.results.flash import FlashUse
 
-__all__ = ["ModelInspection"]
-
 
 @dataclass(frozen=True)
 class ModelInspection(Displayed, SavedAsJson):

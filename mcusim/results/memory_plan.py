@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from mcusim.engine.run import Traffic
     from mcusim.machine.description import Machine
 
-__all__ = ["COPIES", "Copy", "Defragmentation", "MemoryPlan", "Planned"]
-
 Copy = Literal["words", "bytes"]
 COPIES: tuple[Copy, ...] = get_args(Copy)
 

@@ -18,8 +18,6 @@ from mcusim.plan.pools import split_by_region
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["CORE", "Lives", "Rate", "TimeSegment", "core_segments", "lanes", "lives", "occupancy", "rates", "stretches"]
-
 CORE = "core"
 
 

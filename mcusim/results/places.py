@@ -12,8 +12,6 @@ from mcusim.model.graph import Graph
 from mcusim.plan.pools import split_by_region
 from mcusim.program.program import Buffer, Compute, Header, Program, Span, Transfer, steps_of
 
-__all__ = ["BufferPlace", "OperandPlace", "TensorPlace", "buffer_places", "bytes_in_use", "operands", "tensor_places"]
-
 _TENSOR = "tensor"  # how the name of a tensor's buffer begins; its index follows
 _COPIES = {"input0": ("input",), "inputN": ("input", "input1")}  # kinds of transfer that fill an operand
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from mcusim.results.film import Film
     from mcusim.run_config.settings import RunRequest
 
-__all__ = ["Result", "sram_bytes", "to_json"]
-
 
 @dataclass(frozen=True)
 class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):

@@ -11,8 +11,6 @@ from mcusim.plan.options import Option, OptionValues
 from mcusim.run_config.run_options import RUN
 from mcusim.run_config.settings import Settings
 
-__all__ = ["Options", "run_command", "settings_options"]
-
 Options = Mapping[str, str | Sequence[str] | bool | None]
 """Values by the name of the option, without dashes: a text, several, or whether it is given; None is not given."""
 

@@ -13,8 +13,6 @@ from mcusim.units import Duration, parse_duration
 if TYPE_CHECKING:
     from mcusim.memory.film.recorder import FilmRecorder
 
-__all__ = ["FilmWindow", "window_text"]
-
 MOST_CYCLES = (1 << 32) // L.TICK - 1
 _START = Duration(Fraction(0), "s")
 _FORM = 'two times, such as "2 ms to 3 ms"'

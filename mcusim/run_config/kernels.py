@@ -14,18 +14,6 @@ from mcusim.kernels import Profile, load_profile, profile_names
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
 from mcusim.runtime.runtime import Runtime, find_runtime
 
-__all__ = [
-    "DEFAULT_KERNELS",
-    "DEFAULT_SET",
-    "FIDELITIES",
-    "Kernels",
-    "default_kernels",
-    "require_callable",
-    "resolve",
-    "shipped_kernels",
-    "shipped_names",
-]
-
 DEFAULT_KERNELS, DEFAULT_SET = find_runtime().kernels
 FIDELITIES = ("replay", "emulate")
 

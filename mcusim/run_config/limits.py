@@ -13,8 +13,6 @@ from typing import Any
 from mcusim.errors import UnitError, UsageError
 from mcusim.units import Duration, parse_duration, parse_energy, parse_size
 
-__all__ = ["RunLimits"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:

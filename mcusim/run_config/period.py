@@ -16,8 +16,6 @@ from pathlib import Path
 from mcusim.errors import UnitError, UsageError
 from mcusim.units import parse_duration, parse_voltage, quoted
 
-__all__ = ["Battery", "Period", "batteries"]
-
 _CELL = re.compile(r"(\d+(?:_\d+)*(?:\.\d+)?)\s*(mAh|Ah)\s+(\S+\s*m?V)", re.ASCII)
 _LONGEST = Fraction(366 * 86_400)  # s
 

@@ -17,11 +17,6 @@ from mcusim.plan.registry import declared_options, takers
 from mcusim.run_config.period import Battery, Period
 from mcusim.units import quoted
 
-__all__ = [
-    "BATTERY", "CODE", "EXECUTION", "INVOCATIONS", "OPERATOR_OVERHEAD", "PERIOD", "REPEATED", "RUN", "STACK_REGION",
-    "ExecutionKeywords", "RunKeywords", "RunOptions", "documented",
-]  # fmt: skip
-
 P = ParamSpec("P")
 R = TypeVar("R")
 MOST_CYCLES = 10**12

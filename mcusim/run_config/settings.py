@@ -21,22 +21,6 @@ from mcusim.run_config.period import Period
 from mcusim.run_config.run_options import BATTERY, PERIOD, RUN, STACK_REGION, RunOptions
 from mcusim.run_config.tensors import Input
 
-__all__ = [
-    "Kinds",
-    "MachineArg",
-    "ModelArg",
-    "NameArg",
-    "RunRequest",
-    "Settings",
-    "as_list",
-    "base_settings",
-    "require_declared",
-    "require_overrides",
-    "require_type",
-    "settings",
-    "split",
-]
-
 Kinds = tuple[tuple[type, ...], str]
 ModelArg: Kinds = (str, Path, Graph), "a path, a name of `mcusim models` or a Graph"
 MachineArg: Kinds = (str, Path, Machine), "a name of `mcusim machines`, a path or a Machine"

@@ -18,8 +18,6 @@ from mcusim.model.graph import Graph, Tensor
 from mcusim.npy_file import read_npy
 from mcusim.units import quoted
 
-__all__ = ["SEED", "Array", "Input", "input_series", "model_inputs", "npy_bytes", "random_inputs"]
-
 Array = np.ndarray[Any, Any]
 Input = str | Path | Array
 SEED = 0

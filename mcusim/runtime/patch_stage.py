@@ -18,8 +18,6 @@ from mcusim.model.geometry import Geometry, activation_inputs, geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.runtime.patches import Patches
 
-__all__ = ["Area", "PatchStage", "Reach", "legal_splits", "operators_of_blocks", "patch_stage"]
-
 _BYTES = ("int8", "uint8")
 
 

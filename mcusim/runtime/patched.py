@@ -18,8 +18,6 @@ from mcusim.model.operators import CROP, JOIN
 from mcusim.runtime.patch_stage import Area, PatchStage, patch_stage
 from mcusim.runtime.patches import Patches
 
-__all__ = ["patched"]
-
 
 def patched(graph: Graph, patches: Patches) -> Graph:
     """``graph``, as it is executed whole, with its first operators on patches; itself where that is done already.

@@ -12,8 +12,6 @@ from numbers import Integral
 
 from mcusim.errors import UsageError
 
-__all__ = ["AUTO", "MOST", "Patches", "parse_grid", "parse_split", "patches_of"]
-
 AUTO = "auto"
 MOST = 16  # patches along an axis
 MOST_SPLIT = 1_000_000

@@ -21,8 +21,6 @@ from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS
 from mcusim.runtime.runtime import Runtime, find_runtime
 
-__all__ = ["Costs", "costs_of", "operator_cycles", "stated"]
-
 _ALIGN = 8
 
 

@@ -19,11 +19,6 @@ from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.runtime.patches import Patches, parse_grid, patches_of
 
-__all__ = [
-    "DEFAULT", "AblationStep", "ArrayRules", "Request", "Runtime", "find_runtime", "recorded_runtime", "runtime_names",
-    "techniques",
-]  # fmt: skip
-
 DEFAULT = "tflm"
 
 

@@ -15,8 +15,6 @@ from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.runtime.runtime import Request, Runtime
 
-__all__ = ["RUNTIME", "requests", "scratch_bytes"]
-
 ALIGNMENT = 16  # MicroArenaBufferAlignment
 INT = 4  # sizeof(int), sizeof(int32_t)
 _NOBODY, _INPUTS, _FIRST = 0, 1, 2  # steps: of what nobody makes or reads, of the inputs' arrival, of operator 0

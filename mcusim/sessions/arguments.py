@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Value = int | np.generic | SessionTensor
 
-__all__ = ["CallArguments"]
-
 CORE_WORDS, FLOAT_WORDS = 4, 16
 MOST_FLOATS = 4  # of a structure in floating-point registers
 

@@ -18,8 +18,6 @@ from mcusim.errors import UsageError
 from mcusim.machine.cores import compiler_flags
 from mcusim.sessions.object_file import ObjectFile, read_object
 
-__all__ = ["COMPILER", "RUNTIME", "CompileError", "object_of", "runtime_object"]
-
 
 class CompileError(UsageError):
     """Source that the compiler refuses; ``timed_out``: that it does not come to an end with."""

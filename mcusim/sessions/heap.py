@@ -12,9 +12,6 @@ from itertools import count
 from mcusim.errors import UsageError
 from mcusim.units import quoted
 
-__all__ = ["SessionHeap"]
-
-
 _NUMBERS = count(1)
 
 

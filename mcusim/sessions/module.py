@@ -9,8 +9,6 @@ from functools import cached_property
 from mcusim.sessions.object_file import VENEER, ObjectFile
 from mcusim.sessions.prototypes import Prototype, read_prototypes
 
-__all__ = ["SectionPlaces", "SessionModule", "section_places"]
-
 
 class SessionModule:
     """A file that was loaded: ``symbols`` that others can use, with their addresses; ``bytes`` of all its sections,

@@ -20,8 +20,6 @@ from mcusim.errors import ImageError
 from mcusim.image.elf import ElfFile, Section, parse_object, program_bytes, readable_name
 from mcusim.kernels.link.branches import branch_distance, with_branch_distance
 
-__all__ = ["VENEER", "ObjectFile", "ObjectRelocation", "ObjectSymbol", "read_object"]
-
 MOST_SYMBOLS, MOST_RELOCATIONS, LARGEST_ALIGNMENT = 100_000, 200_000, 4096
 VENEER = 8  # bytes
 _RELA, _REL, _NOBITS, _SYMBOLS = 4, 9, 8, 2

@@ -20,8 +20,6 @@ from mcusim.units import quoted
 if TYPE_CHECKING:
     from mcusim.sessions.arguments import Value
 
-__all__ = ["CType", "Prototype", "read_prototypes"]
-
 LARGEST = 8 << 20  # bytes of debug information that are looked at
 MOST_TYPES = 32  # typedefs and the like behind each other
 Kind = Literal["integer", "float", "pointer", "structure", "void", "other"]

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from mcusim.sessions.arguments import Value
     from mcusim.sessions.prototypes import Prototype
 
-__all__ = ["DeviceSession", "SessionCall", "SessionFault", "SessionSnapshot", "session"]
-
 STACK = 16 << 10  # bytes
 LEAST_STACK = 256  # bytes that a function has for itself
 MOST_INSTRUCTIONS = 50_000_000

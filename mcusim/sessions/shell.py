@@ -24,8 +24,6 @@ from mcusim.sessions.tensor import SessionTensor
 from mcusim.sessions.traffic import LINKS
 from mcusim.units import quoted
 
-__all__ = ["SessionShell"]
-
 Answer = tuple[str, Mapping[str, Any]]
 TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
 SHOWN = 32  # values of a tensor

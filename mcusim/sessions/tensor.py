@@ -11,8 +11,6 @@ import numpy as np
 from mcusim.errors import UsageError
 from mcusim.units import quoted
 
-__all__ = ["SessionTensor", "device_array", "structure_array"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -17,8 +17,6 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Basis
 from mcusim.units import quoted
 
-__all__ = ["LINKS", "HostLink", "SessionTraffic"]
-
 RECORD, WORD, RESULT = 12, 4, 8  # bytes: function, number of words, where the result goes; r0 and r1
 
 

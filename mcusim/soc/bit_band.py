@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-__all__ = ["SIZE", "WINDOWS", "BitBand"]
-
 WINDOWS = {0x2200_0000: 0x2000_0000, 0x4200_0000: 0x4000_0000}
 SIZE = 32 << 20
 

@@ -13,8 +13,6 @@ from dataclasses import replace
 from mcusim.machine.description import Machine, Region
 from mcusim.soc.families.family import family_of, memory_map
 
-__all__ = ["SWAP", "with_boot_windows"]
-
 SWAP = 0xA000_0000  # what SWP_FMC changes in an address
 
 

@@ -42,8 +42,6 @@ from mcusim.soc.register_config.register_writes import Registers, RegisterWrite,
 from mcusim.soc.registry import blocks_of, divider, flash_of, held_in_reset
 from mcusim.soc.sdram_watch import SdramWatch
 
-__all__ = ["Peripherals", "Strictness"]
-
 MOST_FINDINGS = 20
 POLLING = 64  # loads that find nothing new: the program waits
 Strictness = Literal["strict", "lenient"]

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Polls"]
-
 FIRST = 1024  # reads without anything new before the first look
 TRIES = 64  # reads in which the register has to come again
 

@@ -11,8 +11,6 @@ from mcusim.cpu.notes import noted
 from mcusim.soc.families.family import line_name
 from mcusim.soc.register_block import BlockHost, RegisterBlock
 
-__all__ = ["MISTAKES", "RULES", "Ending", "PeripheralFinding", "Plain", "of_notes", "silent_lines", "storage"]
-
 RULES: Mapping[str, str] = {
     "sdram-not-ready": "SDRAM is used before the FMC has started it, or at an address that is not mapped to it",
     "undescribed-block": "a register block without a description is used as storage (lenient)",

@@ -27,8 +27,6 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.system import MemorySystem
 from mcusim.units import parse_duration, parse_size
 
-__all__ = ["FlashStore", "FlashTimes", "ProgramFlash"]
-
 
 @dataclass(frozen=True, slots=True)
 class FlashStore:

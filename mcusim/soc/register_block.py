@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from mcusim.soc.program_flash import ProgramFlash
 
-__all__ = ["NEVER", "BlockHost", "DelayedStatus", "Register", "RegisterBlock"]
-
 NEVER = 1 << 52  # a cycle that does not come
 WORD = 0xFFFF_FFFF
 APB2 = 0x4001_0000  # where it begins in all families here

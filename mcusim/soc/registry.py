@@ -43,19 +43,6 @@ from mcusim.soc.peripherals.watchdogs.wwdg import Wwdg
 from mcusim.soc.register_block import BlockHost, DelayedStatus, Register, RegisterBlock
 from mcusim.units import parse_duration, parse_size
 
-__all__ = [
-    "KINDS",
-    "blocks_of",
-    "clock_bit",
-    "divider",
-    "dma_of",
-    "flash_of",
-    "held_in_reset",
-    "layouts_of",
-    "places_of",
-    "requests_of",
-]
-
 KINDS: dict[str, type[RegisterBlock]] = {
     "usart": Usart,
     "crc": Crc,

@@ -14,8 +14,6 @@ from collections.abc import Iterable
 from mcusim.machine.description import Machine
 from mcusim.soc.findings import PeripheralFinding
 
-__all__ = ["SdramWatch"]
-
 _FIX = (
     "call the board's SDRAM initialisation before: clock enable, precharge all, auto-refresh and load mode register by"
     " FMC_SDCMR, then the refresh rate in FMC_SDRTR"

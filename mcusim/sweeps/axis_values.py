@@ -14,8 +14,6 @@ from mcusim.run_config.run_options import CODE, OPERATOR_OVERHEAD, PERIOD
 from mcusim.sweeps.expressions import Value
 from mcusim.units import quantity_parts, quoted
 
-__all__ = ["CLOCKS", "MACHINE_OPTIONS", "MOST_VALUES", "OPTIONS", "REGIONS", "axis_values", "distinct"]
-
 MOST_VALUES = 10_000
 RANGE = ("low", "high", "step")
 REGIONS = ("weights", "code")  # options that name one

@@ -18,8 +18,6 @@ from mcusim.sweeps.points import Point, points, total
 from mcusim.sweeps.study import BASE, Study
 from mcusim.sweeps.sweep import prepared
 
-__all__ = ["estimate"]
-
 ENOUGH = 3.0  # seconds of timing
 START = 2.0  # seconds until a process has loaded mcusim
 REPEATED = 0.002  # seconds of a point whose run is known

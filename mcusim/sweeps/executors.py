@@ -24,8 +24,6 @@ from mcusim.errors import UsageError
 from mcusim.processes import deaf, pool
 from mcusim.sweeps.point import Batch, Done, SharedWork, failed, perform
 
-__all__ = ["AHEAD", "DIED", "Runner", "cluster", "dask_client", "local"]
-
 AHEAD = 3  # batches that wait for each process, so that none is idle
 DIED = "the process that ran it died, twice: perhaps out of memory"
 

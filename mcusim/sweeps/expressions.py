@@ -25,8 +25,6 @@ from typing import Any
 from mcusim.errors import UsageError
 from mcusim.units import magnitude, quoted
 
-__all__ = ["FUNCTIONS", "Expression", "Value", "parse"]
-
 Value = str | int | float | bool | None
 LONGEST = 500
 DEEPEST = 40

@@ -18,17 +18,6 @@ from mcusim.measurements.published.stored import stored_rows
 from mcusim.model.graph import Graph
 from mcusim.run_config.kernels import Kernels, resolve
 
-__all__ = [
-    "description_sha256",
-    "graph_of",
-    "kernels_of",
-    "kernels_sha256",
-    "machine_of",
-    "machine_sha256",
-    "mcusim_sha256",
-    "model_graph",
-]
-
 
 @cache
 def mcusim_sha256() -> str:

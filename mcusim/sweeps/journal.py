@@ -26,8 +26,6 @@ from mcusim.errors import UsageError
 from mcusim.sweeps.point import Done, Row
 from mcusim.sweeps.saved import is_row
 
-__all__ = ["Journal", "journal_path"]
-
 HEAD = b"mcusim sweep journal 1\n"
 SYNC = 1.0  # seconds at most between a row's end and the disk
 

@@ -14,8 +14,6 @@ from mcusim.errors import UsageError
 from mcusim.processes import deaf, pool, processes
 from mcusim.sweeps.executors import dask_client
 
-__all__ = ["OrderedWork"]
-
 FEW = 4  # calls that are not worth to start processes
 A = TypeVar("A")
 R = TypeVar("R")

@@ -19,8 +19,6 @@ from mcusim.sweeps.study import OUTPUTS, PERIOD, TAIL, Study
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["check_derived", "table", "write_table"]
-
 _TEXTS = (*TEXTS, "version", "key", *REGIONS)
 Row = Mapping[str, Any]
 

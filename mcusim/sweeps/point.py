@@ -41,8 +41,6 @@ from mcusim.sweeps.points import Point
 from mcusim.sweeps.run_cache import PlanView, Played, RunCache, all_keys, keys_run_read
 from mcusim.sweeps.study import BASE, CAUSES, INTERVAL, PERIOD
 
-__all__ = ["Batch", "Content", "Done", "Row", "SharedWork", "failed", "forget", "perform", "shares"]
-
 Row = dict[str, Any]
 Batch = tuple[tuple[str, Point], ...]  # points, each with its key
 Done = tuple[str, Row]

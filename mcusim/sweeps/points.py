@@ -11,8 +11,6 @@ from mcusim.errors import StudyError, UsageError
 from mcusim.sweeps.expressions import Value
 from mcusim.sweeps.study import Sampling, Study
 
-__all__ = ["MOST_POINTS", "Point", "points", "total"]
-
 MOST_POINTS = 100_000  # that are run
 MOST_DRAWN = 1_000_000  # before the filters
 

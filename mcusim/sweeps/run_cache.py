@@ -19,8 +19,6 @@ from mcusim.results.measurement.interval import RunFeatures
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["PlanView", "Played", "RunCache", "all_keys", "keys_run_read"]
-
 MOST_KINDS = 16  # of models and options whose runs are kept
 MOST_RUNS = 64  # of each
 

@@ -16,8 +16,6 @@ from mcusim.sweeps.study import BASE, CAUSES, INTERVAL, PERIOD, TAIL
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["FLOATS", "OF_CLOCKS", "TEXTS", "SavedSweep", "is_row", "read_table"]
-
 TEXTS = ("status", "error", "left_out", "regulator")
 OF_CLOCKS = ("regulator", "clock_", "wait_states_")  # what columns that follow a clock begin with
 FIGURES = ("latency_ms", "energy_mj", "supply_current_ma")

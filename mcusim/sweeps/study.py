@@ -17,22 +17,6 @@ from mcusim.run_config.kernels import default_kernels
 from mcusim.runtime.runtime import find_runtime
 from mcusim.sweeps.expressions import Expression, Value
 
-__all__ = [
-    "BASE",
-    "CAUSES",
-    "INTERVAL",
-    "METHODS",
-    "OUTPUTS",
-    "PERIOD",
-    "TAIL",
-    "Axis",
-    "Sampling",
-    "Study",
-    "exists",
-    "study_folder",
-    "study_names",
-]
-
 BASE = ("model", "machine", "policy", "kernels", "fidelity")
 METHODS = ("grid", "list", "latin-hypercube")
 CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")

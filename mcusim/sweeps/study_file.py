@@ -57,8 +57,6 @@ from mcusim.sweeps.expressions import Expression, Value, parse
 from mcusim.sweeps.study import METHODS, OUTPUTS, PERIOD, TAIL, Axis, Sampling, Study, exists, study_folder, study_names
 from mcusim.units import quoted
 
-__all__ = ["read_study", "study_of"]
-
 MOST_NAMES = 1000
 MOST_POINTS = 100_000
 KEYS = (

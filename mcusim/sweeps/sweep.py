@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["batches", "finished", "prepared", "sweep", "sweep_table"]
-
 BATCH = 4  # points that a process gets at once, or more that share a run
 MOST_SHARED = 200  # of those
 Contents = dict[str, Content]

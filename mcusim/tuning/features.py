@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from mcusim.tuning.space import Config, ConfigSpace
     from mcusim.tuning.template import KernelTemplate
 
-__all__ = ["ConfigFeatures"]
-
 Array = np.ndarray[Any, np.dtype[np.float64]]
 WORD = 4  # bytes of a load
 POOL = 1500  # configurations that a model ranks

@@ -20,8 +20,6 @@ from mcusim.tuning.log import TrialRecord
 from mcusim.tuning.template import INCLUDE, KernelTemplate, open_template
 from mcusim.tuning.tune import TunedTask
 
-__all__ = ["AppliedLayer", "apply_to_set", "check_set_folder", "chosen_kernels"]
-
 NAME = "tuned"
 _COMPARED = {  # members of the call by the names of a shape; those of rows only where a kernel takes them for constants
     "in_w": "in_w", "in_c": "in_c", "out_w": "out_w", "out_c": "out_c", "filter_h": "kernel_h", "filter_w": "kernel_w",

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from mcusim.machine.description import Machine
     from mcusim.model.traits import Traits
 
-__all__ = ["Layer", "graph_of_shape", "layers_of"]
-
 Array = np.ndarray[Any, Any]
 CODE = 32 << 10  # bytes that a place for code has room for
 

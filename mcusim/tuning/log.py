@@ -14,8 +14,6 @@ from mcusim.record_log import LogKind
 from mcusim.tuning.space import KnobValue
 from mcusim.tuning.trial import TrialResult
 
-__all__ = ["TUNING_LOG", "TrialRecord"]
-
 
 class TrialRecord(BaseModel):
     """One trial: ``trial`` counts a task's, from 0; ``predicted`` are the cycles that a cost model expected;

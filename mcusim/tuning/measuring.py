@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from mcusim.tuning.space import Config
     from mcusim.tuning.tuners import TunerFeatures
 
-__all__ = ["Measurer", "TrialTask", "TuningTask"]
-
 DIED = "the process that ran it died, twice"
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from mcusim.tuning.log import TrialRecord
     from mcusim.tuning.tune import TunedTask, TuningPlan
 
-__all__ = ["tuning_page"]
-
 MOST_LINES = 1000
 SPREAD = 0.35  # of the distance between two values: lines of one value lie side by side
 BEST, TRIAL, OURS = "#cf5c36", "#8f98a3", "#6ea8dc"

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from mcusim.model.graph import Graph
     from mcusim.results.result import Result
 
-__all__ = ["PlanFeatures", "PlanTask", "best_program", "plan_task", "plan_tuning"]
-
 Array = np.ndarray[Any, Any]
 KNOBS = ("channel_tiles", "tile_buffer", "row_tiles", "uncopied", "on_chip")  # of a policy: what a plan is tuned by
 WORST = 8  # operators with a knob of their own, those that wait longest

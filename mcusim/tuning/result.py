@@ -24,8 +24,6 @@ from mcusim.tuning.plan_task import best_program, plan_task, plan_tuning
 from mcusim.tuning.tables import tuning_json, tuning_text
 from mcusim.tuning.tune import Progress, TunedTask, TuningPlan, tune_tasks, tuning_plan
 
-__all__ = ["TuningResult", "chosen_layers", "tune"]
-
 
 @dataclass(frozen=True, repr=False)
 class TuningResult:

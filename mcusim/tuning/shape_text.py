@@ -5,8 +5,6 @@ from __future__ import annotations
 from mcusim.errors import UsageError
 from mcusim.units import quoted
 
-__all__ = ["parse_shape"]
-
 KEYS = {"in": 3, "out": 1, "kernel": 2, "stride": 2, "padding": 0}
 LARGEST = 4096
 

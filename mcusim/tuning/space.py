@@ -18,8 +18,6 @@ from mcusim.errors import InputError, UsageError
 from mcusim.kernels.scratch_formula import evaluate
 from mcusim.units import quoted
 
-__all__ = ["Config", "ConfigSpace", "Knob", "KnobValue", "divisors", "orders"]
-
 KnobValue = int | str
 Config = Mapping[str, KnobValue]
 MOST_DRAWS = 10_000  # for one configuration that the rules allow

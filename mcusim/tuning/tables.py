@@ -11,8 +11,6 @@ from mcusim.tuning.log import TrialRecord
 from mcusim.tuning.space import shown
 from mcusim.tuning.tune import TunedTask, TuningPlan
 
-__all__ = ["tuning_json", "tuning_text"]
-
 WAITS = {"sdram", "qspi", "dma_wait"}
 
 

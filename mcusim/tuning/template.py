@@ -34,8 +34,6 @@ from mcusim.units import quoted
 from mcusim.user_code import reasons
 from mcusim.validation_errors import rule_of
 
-__all__ = ["KernelTemplate", "open_template", "template_names"]
-
 FOLDER = Path(__file__).parent / "templates"
 INCLUDE = FOLDER / "include"
 LARGEST_SOURCE = 1 << 20

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from mcusim.tuning.layer import Layer
     from mcusim.tuning.template import KernelTemplate
 
-__all__ = ["Outcome", "TrialResult", "measure_set", "run_trial"]
-
 Outcome = Literal["ok", "compile_error", "fault", "wrong_output", "does_not_fit", "timeout"]
 PER_MAC, AT_LEAST = 60, 2_000_000  # instructions: ten times what plain loops take
 # as kernel sets are compiled: the same code in a set that is made of it

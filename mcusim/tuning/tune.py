@@ -28,8 +28,6 @@ from mcusim.units import quoted
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
 
-__all__ = ["BATCH", "TunedTask", "TuningPlan", "check_search", "tasks_of", "tune_tasks", "tuning_plan"]
-
 BATCH = 8  # proposals before a tuner hears of results
 Progress = Callable[[int, int], object] | None
 

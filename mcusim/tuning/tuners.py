@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from mcusim.tuning.space import Config, ConfigSpace
     from mcusim.tuning.warm_start import WarmTrial
 
-__all__ = ["TUNERS", "Tuner", "TunerFeatures"]
-
-
 Array = np.ndarray[Any, np.dtype[np.float64]]
 FOREIGN = 0.2  # weight of a sample of another layer or board
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mcusim.machine.description import Machine
     from mcusim.tuning.space import Config
 
-__all__ = ["WarmTrial", "warm_trials"]
-
 
 @dataclass(frozen=True)
 class WarmTrial:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from mcusim.kernels.kernel_set import KernelSet
     from mcusim.verification.sanitizer.observation import Observation
 
-__all__ = ["Emulation", "MacProgress", "Outcome", "Outputs"]
-
 Array = np.ndarray[Any, Any]
 Outputs = dict[int, list[Array]]  # by operator, as they were when it was done
 

@@ -26,8 +26,6 @@ from mcusim.units import quoted
 from mcusim.verification.emulation import Array, Emulation, Outputs
 from mcusim.verification.verification import Agreement, OutputDifference
 
-__all__ = ["first_difference", "litert_outputs", "with_litert", "with_untiled"]
-
 UNTILED = ("internal", "external")
 
 

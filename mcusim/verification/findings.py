@@ -8,8 +8,6 @@ from typing import Any
 
 from mcusim.program.program import Buffer, Program
 
-__all__ = ["MOST", "RULES", "Finding", "Findings", "TooManyFindings", "buffers_at"]
-
 MOST = 1000  # a proof stops at this many findings
 
 RULES: Mapping[str, str] = {

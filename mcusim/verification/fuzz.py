@@ -17,8 +17,6 @@ from mcusim.verification.emulation import Emulation, Outputs
 from mcusim.verification.equivalence import first_difference
 from mcusim.verification.verification import SeedOutcome
 
-__all__ = ["fuzz"]
-
 SEEDS_EACH = 3  # at least, unless a number of processes is asked for
 QUEUED = 4  # seeds for each process
 

@@ -12,8 +12,6 @@ from mcusim.model.graph import Graph
 from mcusim.model.zoo import build, parse_name
 from mcusim.program import Program, program_graph
 
-__all__ = ["model_of"]
-
 LARGEST_FILE = 256 << 20  # the reader takes no larger one
 LONGEST_NAME = 200
 

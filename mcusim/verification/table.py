@@ -11,8 +11,6 @@ from mcusim.verification.findings import MOST
 from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.verification import KERNEL_FAULT, RULE_TEXTS, Agreement, Found, Fuzzed, Verification
 
-__all__ = ["verification_table"]
-
 SHOWN = 20
 FAILED_SHOWN = 10
 WIDTH = 80

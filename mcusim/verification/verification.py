@@ -13,17 +13,6 @@ from mcusim.program.program import Program
 from mcusim.verification.findings import RULES, Finding
 from mcusim.verification.sanitizer.observation import Observation
 
-__all__ = [
-    "KERNEL_FAULT",
-    "RULE_TEXTS",
-    "Agreement",
-    "Found",
-    "Fuzzed",
-    "OutputDifference",
-    "SeedOutcome",
-    "Verification",
-]
-
 KERNEL_FAULT = "kernel-fault"
 RULE_TEXTS: Mapping[str, str] = {**RULES, KERNEL_FAULT: "a compiled kernel broke a rule while it ran"}
 

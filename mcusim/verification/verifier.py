@@ -20,8 +20,6 @@ from mcusim.verification.proof import Finding, prove
 from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.verification import KERNEL_FAULT, Agreement, Found, Fuzzed, Verification
 
-__all__ = ["WARM", "Verifier"]
-
 WARM = 1  # what seeds memory and data cache of the run that no seed disturbs
 
 

@@ -15,8 +15,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["RUN", "Block", "rewrite", "stray_fences"]
-
 RUN = ("sh", "python")
 _BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^\n]+?) -->\n+)?"

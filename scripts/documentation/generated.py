@@ -14,8 +14,6 @@ from typing import Any
 
 from documentation import TOP
 
-__all__ = ["GENERATED"]
-
 _NOTE = "<!-- written by scripts/docs; do not edit -->\n"
 CORE_TIMING = """
     emulator/emulator cpu/unicorn_core cpu/pipeline/cortex_m4 cpu/pipeline/cortex_m4_fetch cpu/pipeline/cortex_m7

@@ -17,8 +17,6 @@ from documentation.notebook import notebook
 from documentation.session import PageError, run_page
 from documentation.site import build, missing_links, named_files
 
-__all__ = ["main"]
-
 SITE = TOP / "build" / "docs"
 TUTORIAL = PAGES / "tutorial.md"
 _SLOW = ("README", "emulate", "validate", "verify", "sweep")  # begun first: the others fill what is left of the time

@@ -30,8 +30,6 @@ from typing import Any
 from documentation import TOP
 from documentation.blocks import RUN, Block, rewrite, stray_fences
 
-__all__ = ["PageError", "run_page"]
-
 _SHOWN = ("machine_configs", "mcusim", "tests", "traces")
 _COPIED = ("machine_configs", "mcusim")
 _STATUS = re.compile(r"#.*\bexit status (\d+)")

@@ -19,8 +19,6 @@ from urllib.parse import unquote, urlsplit
 
 from documentation import TOP
 
-__all__ = ["build", "missing_links", "named_files", "wrong_links"]
-
 _LOADS = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src")}
 _FILE = re.compile(
     r"`(?:[\w. -]+ )?((?:mcusim|tests|scripts|machine_configs|traces|docs)/[\w./*-]+)(?:::\w+)?(?: [^`]*)?`"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-__all__ = ["page"]
-
 Row = dict[str, Any]
 HEAD = """# Public model files
 

@@ -9,8 +9,6 @@ from mcusim.labs import Session
 from mcusim.labs.grader import Grader
 from mcusim.labs.lab import Arrange, Ask, Compare, Design, Explore, Lab, Question, Write
 
-__all__ = ["right_answer", "session"]
-
 
 def right_answer(question: Question, grader: Grader) -> str:
     rules = grader.rules(question)

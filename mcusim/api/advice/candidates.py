@@ -32,8 +32,6 @@ from mcusim.runtime.patches import AUTO
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import find_runtime, runtime_names
 
-__all__ = ["Change", "Shortage", "Ways", "changed_settings"]
-
 SEARCH = 0.5  # seconds: what is not settled by then would take the command long, and could come out differently
 KIB = 1024
 Options = dict[str, str | bool | None]

@@ -7,8 +7,6 @@ from mcusim.results.advice import LimitCheck
 from mcusim.results.result import sram_bytes
 from mcusim.run_config.limits import RunLimits
 
-__all__ = ["check_limits", "flash_bytes"]
-
 
 def check_limits(result: Result, limits: RunLimits) -> tuple[LimitCheck, ...]:
     """The limits that there are, in the order latency, period, energy, SRAM, flash, each with the value of ``result``.

@@ -29,8 +29,6 @@ from mcusim.run_config.limits import RunLimits
 from mcusim.run_config.run_options import STACK_REGION
 from mcusim.run_config.settings import Settings
 
-__all__ = ["advised", "suggest"]
-
 MOST_WAYS = 6
 MOST_OF_A_KIND = 2
 MOST_RUNS = 8

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.stops.stop import Stop
     from mcusim.image.image import Image
 
-__all__ = ["emulate"]
-
 MOST_ARGUMENTS = 64
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.emulator import Emulator
     from mcusim.memory.film.recorder import FilmRecorder
 
-__all__ = ["FirmwareFilm", "begin_film"]
-
 
 @dataclass(frozen=True, slots=True)
 class FirmwareFilm:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.emulator import Emulator
     from mcusim.image.image import Image
 
-__all__ = ["DumpRange", "address_of", "dump_range", "load_file", "number", "word_of"]
-
 _NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+(?:_[0-9a-fA-F]+)*|[0-9]+(?:_[0-9]+)*)", re.ASCII)
 _LONGEST = 64
 

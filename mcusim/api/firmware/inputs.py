@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.startup import Start
     from mcusim.image.image import Image
 
-__all__ = [
-    "Strictness",
-    "core_with",
-    "load_firmware",
-    "most_instructions",
-    "resets_allowed",
-    "start_of",
-    "strictness_of",
-]
-
 Strictness = Literal["strict", "lenient"]
 
 

@@ -7,8 +7,6 @@ from typing import Literal, TypedDict
 
 from mcusim.run_config.film_window import FilmWindow
 
-__all__ = ["FirmwareOptions", "require_known"]
-
 
 class FirmwareOptions(TypedDict, total=False):
     """Keyword arguments of :func:`mcusim.emulate`; each may be left out.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.recording.recording import Recording
     from mcusim.image.image import Image
 
-__all__ = ["begin_recording", "recording_of"]
-
 MOST_FUNCTIONS = 1000
 
 

@@ -15,8 +15,6 @@ from mcusim.machine.loader import replace_all
 from mcusim.results.emulation import EmulationResult, FirmwareSetUp
 from mcusim.soc.findings import PeripheralFinding
 
-__all__ = ["run_set_up"]
-
 Once = Callable[[Machine, Callable[[bytes], object] | None], EmulationResult]
 LARGEST_OUTPUT = 16 << 20  # bytes that are kept of a run that may be the only one
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.stops.stop import Stop
     from mcusim.image.image import Image
 
-__all__ = ["RunEnd", "end_of", "run_to", "set_host", "watch"]
-
 _LONGEST_LINE = 4096  # bytes of a command line
 _ONE_CYCLE = re.compile(r"^1 *cycles$")
 _NUMBER = re.compile(r"[-+]?\.?[0-9]")

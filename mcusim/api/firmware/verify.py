@@ -26,16 +26,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.stops.stop import Stop
     from mcusim.image.image import Image
 
-__all__ = [
-    "FirmwareCase",
-    "check_firmware_request",
-    "firmware_case",
-    "fuzz_firmware",
-    "is_firmware",
-    "verify_firmware",
-    "watch_firmware",
-]
-
 MOST_SEEDS = 100_000
 _SUFFIXES = (".elf", ".axf", ".out", ".hex", ".ihex", ".srec", ".s19", ".mot")
 _TIMES, _MORE = 20, 20_000_000  # instructions of a disturbed run at most: so many times those of the undisturbed one

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from mcusim.results.emulation import EmulationResult
     from mcusim.run_config.film_window import FilmWindow
 
-__all__ = ["Pictures"]
-
 Program = Annotated[
     Path | None,
     typer.Option("--program", metavar="FILE", help="Write the run's work and DMA transfers, for `mcusim replay`."),

@@ -24,8 +24,6 @@ from mcusim.errors import InputError, UsageError
 if TYPE_CHECKING:
     from mcusim.plan.options import Option
 
-__all__ = ["COMMANDS", "SWITCH", "defaults", "places", "taken"]
-
 NAME, SWITCH = "mcusim.toml", "MCUSIM_NO_CONFIG"
 _PLAN = ("machine", "policy", "kernels")
 _PLANNING, _RUNNING = ("run", "plan", "compare", "verify"), ("run", "compare")  # have the options of plans, and of runs

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from mcusim.results import Result
     from mcusim.run_config.film_window import FilmWindow
 
-__all__ = ["FilmTimes", "Views", "film_window"]
-
 Html = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Plots: tasks over time, memory, cycles and energy by operator."),

@@ -11,8 +11,6 @@ from typing import Any
 
 from mcusim.errors import UsageError
 
-__all__ = ["require_endings"]
-
 _PAGE = "a page", (".html", ".htm")
 _FORMATS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "--html": _PAGE,

@@ -16,8 +16,6 @@ from typing import Any, get_type_hints
 
 from mcusim.commands.shared.policy_help import PlanFlags
 
-__all__ = ["grouped"]
-
 
 def grouped(command: Callable[..., int]) -> Callable[..., int]:
     """``command`` as typer sees it: one parameter for each option of the groups that it takes."""

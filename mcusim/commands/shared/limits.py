@@ -10,8 +10,6 @@ import typer
 if TYPE_CHECKING:
     from mcusim.run_config.limits import RunLimits
 
-__all__ = ["Most", "given_options"]
-
 MaxLatency = Annotated[
     str | None, typer.Option("--max-latency", metavar="TIME", help='Exit status 1 when it takes longer: "100 ms".')
 ]

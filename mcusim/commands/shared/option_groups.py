@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from mcusim.run_config.kernels import Kernels
     from mcusim.run_config.settings import Settings
 
-__all__ = ["CountedBytes", "MachineKeys", "Planning", "Values", "Written"]
-
 
 @dataclass(frozen=True)
 class MachineKeys:

@@ -14,35 +14,6 @@ from mcusim.errors import UsageError
 if TYPE_CHECKING:
     from mcusim.results import KernelOutput
 
-__all__ = [
-    "AllowUnknown",
-    "Clock",
-    "Cost",
-    "Fidelity",
-    "Force",
-    "ForceClock",
-    "InPlace",
-    "Input",
-    "Instructions",
-    "Json",
-    "Kernels",
-    "Machine",
-    "Model",
-    "OutputFile",
-    "PatchGrid",
-    "PatchMacs",
-    "PatchSplit",
-    "Seconds",
-    "Set",
-    "WeightsIn",
-    "check_output",
-    "check_outputs",
-    "comma_list",
-    "costs",
-    "overrides",
-    "write_outputs",
-]
-
 
 def check_output(path: Path | None, fidelity: str, taken: Sequence[str | Path | None], force: bool) -> None:
     """Refuse before the run an output file that could not be written, or would overwrite one of ``taken``."""

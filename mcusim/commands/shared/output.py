@@ -16,19 +16,6 @@ from typing import Any, TextIO
 from mcusim.errors import UsageError
 from mcusim.text import printable
 
-__all__ = [
-    "Output",
-    "check_apart",
-    "check_outputs",
-    "check_writable",
-    "discard_output",
-    "fail",
-    "note",
-    "real",
-    "write_bytes",
-    "write_file",
-]
-
 LONGEST_SHOWN = 200  # characters of a word of the user's
 
 

@@ -22,8 +22,6 @@ from mcusim.commands.shared.output import note
 if TYPE_CHECKING:
     from mcusim.plan.options import Option as Declared
 
-__all__ = ["ExecutionFlags", "GivenPeriod", "PlanFlags", "PolicyHelp"]
-
 FROM_FILE = "DEFAULT_MAP"  # what click calls it
 
 

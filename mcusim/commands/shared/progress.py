@@ -11,18 +11,6 @@ from typing import Any
 from mcusim.native.compile_progress import on_compile
 from mcusim.text import printable
 
-__all__ = [
-    "Counter",
-    "bar",
-    "bar_with_eta",
-    "bar_with_rate",
-    "counting",
-    "counting_bar",
-    "native_code",
-    "spinner",
-    "spinner_with_bar",
-]
-
 NATIVE = "compiling native code, once after installation"
 QUICK = 2.0  # seconds: a shorter run shows nothing
 BAR_COLUMNS = 50  # columns that a bar, its numbers and the time left take

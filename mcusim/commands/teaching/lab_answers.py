@@ -15,8 +15,6 @@ from mcusim.files import read_guarded, utf8_text
 from mcusim.labs import LEAVE
 from mcusim.labs.lab import Lab
 
-__all__ = ["Say", "from_file", "kept", "kept_seed", "typed"]
-
 _LONGEST = 1 << 20
 _HEAD = re.compile(r"# answers of mcusim lab [a-z0-9-]+(, seed (?P<seed>[0-9]{1,6})(, student (?P<student>.{1,80}))?)?")
 Read = Callable[[str], str]

@@ -17,8 +17,6 @@ from mcusim.errors import UsageError
 if TYPE_CHECKING:
     from mcusim.api.verify import VerifyRequest
 
-__all__ = ["ModelPlanning", "Running", "request", "verify"]
-
 _MOST_SEEDS = 100_000
 _MACHINE = "stm32f746g-disco"  # of a firmware
 

@@ -11,8 +11,6 @@ from mcusim.cpu.decode.decoder import Decoder
 from mcusim.cpu.decode.instruction import Instruction, Kind
 from mcusim.image.image import Image
 
-__all__ = ["stores_constant"]
-
 BEHIND = 512  # bytes of code that may branch back to before the store
 CALLEE_MAY_CHANGE = 0b1_0101_0000_0000_1111  # r0 to r3, r12, lr, the flags (AAPCS)
 

@@ -17,8 +17,6 @@ from mcusim.cpu.decode.instruction import FLAGS, PC, Instruction, Kind
 from mcusim.cpu.decode.mnemonics import KINDS, base_name
 from mcusim.cpu.decode.operands import Operands, parse
 
-__all__ = ["Decoder", "remaining_it"]
-
 _FP_KINDS = {kind for kind in Kind if kind.name.startswith("FP_")}
 _BREAKPOINT = 0xBE00  # executes whatever the condition says
 

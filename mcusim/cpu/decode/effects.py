@@ -16,8 +16,6 @@ from mcusim.cpu.decode.instruction import FLAGS, LR, PC, SP, Access, Kind
 from mcusim.cpu.decode.mnemonics import ACCESSES
 from mcusim.cpu.decode.operands import Operands, bits
 
-__all__ = ["Effects", "effects"]
-
 _FLAGS, _PC, _LR, _SP = 1 << FLAGS, 1 << PC, 1 << LR, 1 << SP
 _CORE = 0xFFFF
 _COMPARE = {"cmp", "cmn", "tst", "teq"}

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-__all__ = ["FLAGS", "PC", "SINGLE", "SP", "Access", "Instruction", "Kind"]
-
 SP, LR, PC, FLAGS, SINGLE = 13, 14, 15, 16, 17
 
 

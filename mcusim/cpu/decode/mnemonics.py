@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mcusim.cpu.decode.instruction import Access, Kind
 
-__all__ = ["ACCESSES", "CONDITIONS", "FLAG_SETTING", "KINDS", "base_name"]
-
 CONDITIONS = ("eq", "ne", "hs", "lo", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le")
 
 _HALVES = ("bb", "bt", "tb", "tt")

@@ -12,8 +12,6 @@ from functools import lru_cache
 
 from mcusim.cpu.decode.instruction import LR, PC, SINGLE, SP
 
-__all__ = ["Operands", "bits", "parse"]
-
 
 def _names() -> dict[str, int]:
     named = {f"r{number}": 1 << number for number in range(16)}

@@ -14,8 +14,6 @@ from __future__ import annotations
 from mcusim.cpu.decode.instruction import Instruction, Kind
 from mcusim.cpu.decode.mnemonics import KINDS
 
-__all__ = ["lacked"]
-
 _COMPUTING = {Kind.FP_ALU, Kind.FP_MAC, Kind.FP_DIVIDE, Kind.FP_SQRT, Kind.FP_MOVE}
 _FPV5 = ("vsel", "vmaxnm", "vminnm", "vrint", "vcvta", "vcvtn", "vcvtp", "vcvtm")
 # of kind SYSTEM, and on every core; UDF is the emulator's to refuse

@@ -17,8 +17,6 @@ from mcusim.cpu.hooks import blocks as _blocks
 from mcusim.cpu.pipeline.timing import Timing
 from mcusim.memory.state_layout import TICK
 
-__all__ = ["CodeBlock", "Tables"]
-
 _DOUBLE = {Kind.LOAD_DOUBLE, Kind.STORE_DOUBLE}
 _FP = {kind for kind in Kind if kind.name.startswith("FP_")}
 

@@ -36,11 +36,6 @@ from mcusim.memory.ports import core_data
 from mcusim.native.compile import callback, native_as, shared_as
 from mcusim.native.words import INT64_WORDS
 
-__all__ = [
-    "ARRAYS", "level", "on_access", "on_block", "on_divide", "on_event", "on_floats", "on_interrupt", "on_stack_moved",
-    "on_undefined", "on_unmapped", "take_fault",
-]  # fmt: skip
-
 ARRAYS = ("core", "memory", "table", "blocks", "accesses", "branches", "calls", "ppb", "console", "peripherals",
           "skip", "scratch", "marks", "exceptions", "divide")  # fmt: skip
 CORE, MEMORY, HASH, BLOCKS, ACCESSES, BRANCHES, CALLS, PPB, CONSOLE, PERIPHERALS = range(10)

@@ -46,8 +46,6 @@ from mcusim.memory import state_layout as L
 from mcusim.native.compile import State, native, native_as, shared_as
 from mcusim.native.words import INT64_WORDS
 
-__all__ = ["RETURNS_FROM", "TAIL", "attend", "chain", "leave_handler", "supervise", "taken_as"]
-
 TAIL = 6 * L.TICK
 PUSH, VECTOR = 9 * L.TICK, 6 * L.TICK  # of the entry's cycles
 SYSTEM_BUS = 0x2000_0000

@@ -42,8 +42,6 @@ from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native, native_as
 from mcusim.native.words import INT64_WORDS
 
-__all__ = ["ENTRY", "NPRIV", "NUMBER", "THUMB", "charge", "load", "masks", "mode", "pop", "push", "save_floats"]
-
 ENTRY, RETURN = 12 * L.TICK, 10 * L.TICK
 NPRIV, SPSEL, FPCA = 1, 2, 4
 THUMB, PADDED, NUMBER = 1 << 24, 1 << 9, 0x1FF

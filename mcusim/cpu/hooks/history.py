@@ -12,8 +12,6 @@ from mcusim.cpu.system import exception_layout as X
 from mcusim.memory import state_layout as L
 from mcusim.native.compile import State, native
 
-__all__ = ["begun", "ended", "popped", "pushed"]
-
 
 @native
 def note(x: State, what: int, time: int, first: int, second: int) -> None:

@@ -17,8 +17,6 @@ from unicorn.unicorn_py3.unicorn import uclib
 from mcusim.native.compile import native_as
 from mcusim.native.words import INT64_WORDS
 
-__all__ = ["get", "put", "stop", "words"]
-
 for _name in ("uc_emu_stop", "uc_reg_read", "uc_reg_write"):
     llvm.add_symbol(_name, ctypes.cast(getattr(uclib, _name), ctypes.c_void_p).value)
 stop: Any = types.ExternalFunction("uc_emu_stop", types.int32(types.voidptr))

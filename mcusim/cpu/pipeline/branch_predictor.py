@@ -27,8 +27,6 @@ from mcusim.cpu import state_layout as C
 from mcusim.native.compile import State, native
 from mcusim.native.records import Record
 
-__all__ = ["BRANCHES", "BRANCH_STATE", "MISPREDICTED", "TAKEN", "branch_cycles", "reset"]
-
 ENTRIES = 64
 STORE_ENTRIES, STORE_BANKS = 4, 2
 

@@ -48,18 +48,6 @@ from mcusim.cpu.pipeline.cortex_m4_fetch import FULL, STATES, Prefetch, found_in
 from mcusim.cpu.pipeline.timing import AccessTiming, Stall, Timing
 from mcusim.native.compile import native
 
-__all__ = [
-    "MEMORY",
-    "CortexM4",
-    "divide_extra",
-    "hides_tail",
-    "issue_cycles",
-    "late_address",
-    "pipelines",
-    "slows_store",
-    "tail",
-]
-
 _DATA_PROCESSING = {
     Kind.ALU,
     Kind.ALU_SHIFTED,

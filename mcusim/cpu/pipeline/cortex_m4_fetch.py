@@ -36,17 +36,6 @@ from __future__ import annotations
 
 from mcusim.cpu.decode.instruction import LR, PC, Instruction, Kind
 
-__all__ = [
-    "AFTER_BRANCH",
-    "FULL",
-    "STATES",
-    "Prefetch",
-    "found_in_decode",
-    "is_literal_load",
-    "over_system_bus",
-    "words_of",
-]
-
 BUFFER = 3  # words
 SYSTEM_BUS = 0x2000_0000  # code from here on is fetched over the system bus
 # the buffer when a block is entered: words in it, and when a word on its way comes: 0 there is none, 1 in this cycle, 2

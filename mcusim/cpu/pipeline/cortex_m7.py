@@ -44,8 +44,6 @@ from mcusim.cpu.pipeline.cortex_m7_rules import (
 )
 from mcusim.cpu.pipeline.timing import AccessTiming, Stall, Timing
 
-__all__ = ["CortexM7"]
-
 _LOADED = {M7Result.WORD, M7Result.NARROW, M7Result.FP_LOADED}
 _BLOCKED = 3  # cycles behind an FP multiply-accumulate
 _NOT_YOUNGER = {Kind.FP_LOAD, Kind.FP_STORE, Kind.FP_MOVE}

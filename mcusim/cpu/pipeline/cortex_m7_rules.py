@@ -32,20 +32,6 @@ from enum import IntEnum, auto
 
 from mcusim.cpu.decode.instruction import FLAGS, PC, SINGLE, Instruction, Kind
 
-__all__ = [
-    "LATENCY",
-    "MULTIPLY",
-    "M7Result",
-    "Port",
-    "bits",
-    "cycles_held",
-    "in_early_alu",
-    "pairs",
-    "reads",
-    "results",
-    "uses_shifter",
-]
-
 _PREDICTED = {Kind.BRANCH, Kind.CALL, Kind.BRANCH_REGISTER, Kind.COMPARE_BRANCH}  # nothing waits for what they read
 _STORES = {Kind.STORE, Kind.STORE_DOUBLE, Kind.STORE_MULTIPLE}
 _FP_STORES = {Kind.FP_STORE, Kind.FP_STORE_MULTIPLE}

@@ -29,8 +29,6 @@ from mcusim.cpu.pipeline.branch_predictor import STORE_BANK, STORE_ENTRIES, STOR
 from mcusim.memory.state_layout import TICK
 from mcusim.native.compile import State, native
 
-__all__ = ["load_extra", "store_stall"]
-
 WORD, MERGE, GIVE_BACK = 1 * TICK, 4 * TICK, 2 * TICK
 
 

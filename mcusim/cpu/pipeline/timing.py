@@ -14,8 +14,6 @@ from typing import Protocol
 
 from mcusim.cpu.decode.instruction import Instruction
 
-__all__ = ["CAUSES", "AccessTiming", "Pipeline", "Stall", "Timing", "pipeline_named"]
-
 # why an instruction issues later than the one before it allows, as profiles name it
 CAUSES = ("load-use", "address", "latency", "multi-cycle", "alignment", "structural")
 

@@ -15,8 +15,6 @@ from mcusim.cpu.system.exception_layout import NEVER
 from mcusim.errors import UsageError
 from mcusim.memory import state_layout as L
 
-__all__ = ["EventQueue", "QueuedEvent"]
-
 
 class QueuedEvent:
     """One callback to come; :meth:`cancel` takes it back."""

@@ -12,8 +12,6 @@ import numpy as np
 
 from mcusim.cpu.system import exception_layout as X
 
-__all__ = ["ExceptionLog"]
-
 MOST_KEPT = 1 << 20  # entries of the log
 MOST_FRAMES = 4096  # addresses of frames on tasks' stacks
 STORM = 1000  # entries in a row that no frame was pushed or popped between

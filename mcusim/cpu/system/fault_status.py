@@ -22,8 +22,6 @@ from mcusim.cpu.system.exception_layout import (
 )
 from mcusim.native.compile import State, native
 
-__all__ = ["AT_BFAR", "AT_CFSR", "AT_HFSR", "AT_MMFAR", "AT_SHCSR", "is_register", "value", "write"]
-
 AT_SHCSR, AT_CFSR, AT_HFSR, AT_MMFAR, AT_BFAR = 0xED24, 0xED28, 0xED2C, 0xED34, 0xED38
 # bits of SHCSR: (bit, exception) of those that are active, pending, enabled
 ACTIVES = ((0, MEM_MANAGE), (1, BUS_FAULT), (3, USAGE_FAULT), (7, SVCALL), (10, PENDSV), (11, SYSTICK))

@@ -20,8 +20,6 @@ from mcusim.cpu.system.exception_log import ExceptionLog
 from mcusim.errors import UsageError
 from mcusim.memory import state_layout as L
 
-__all__ = ["ExceptionCount", "Interrupts"]
-
 _NAMES = {2: "NMI", 3: "HardFault", 4: "MemManage", 5: "BusFault", 6: "UsageFault", 11: "SVCall", 14: "PendSV",
           15: "SysTick"}  # fmt: skip
 _ALWAYS = (X.NMI, X.HARD_FAULT, X.SVCALL, X.PENDSV, X.SYSTICK)

@@ -17,8 +17,6 @@ from mcusim.machine.description import Machine
 from mcusim.machine.description import Region as Memory
 from mcusim.memory.address_ranges import Access, Range
 
-__all__ = ["default_attributes", "memory_ranges", "watched"]
-
 
 def _normal(cache: int) -> Attributes:
     return Attributes(cache, cache == 2, False, True, "rw", "rw")

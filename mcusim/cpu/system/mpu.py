@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-__all__ = ["Attributes", "Mpu", "MpuRegion"]
-
 Access = Literal["none", "ro", "rw"]
 
 ENABLE, PRIVDEFENA = 1, 4  # MPU_CTRL

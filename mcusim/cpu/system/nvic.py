@@ -30,11 +30,6 @@ from mcusim.cpu.system.exception_layout import (
 from mcusim.memory import state_layout as L
 from mcusim.native.compile import State, native
 
-__all__ = [
-    "PRIORITY_BITS", "SYSTEM", "active_level", "actives", "add", "drop", "group", "has", "highest", "is_register",
-    "leave", "pend", "take", "value", "write",
-]  # fmt: skip
-
 ISER, ICER, ISPR, ICPR, IABR, IPR, IPR_END = 0xE100, 0xE180, 0xE200, 0xE280, 0xE300, 0xE400, 0xE4F0
 ICSR, AIRCR, SHPR, SHCSR, STIR = 0xED04, 0xED0C, 0xED18, 0xED24, 0xEF00
 PENDSTCLR, PENDSTSET, PENDSVCLR, PENDSVSET, NMIPENDSET = 1 << 25, 1 << 26, 1 << 27, 1 << 28, 1 << 31

@@ -38,8 +38,6 @@ from mcusim.memory.dma import arbitration
 from mcusim.memory.ports import core_data
 from mcusim.native.compile import State, native, shared
 
-__all__ = ["BASE", "SIZE", "PartTraits", "mpu_registers", "prepare", "set_vectors"]
-
 BASE, SIZE = 0xE000_0000, 0x100000
 ITM_END, ITM_TER, ITM_TCR = 0x80, 0xE00, 0xE80
 DWT_CTRL, DWT_CYCCNT, DWT_LAR, DWT_LSR = 0x1000, 0x1004, 0x1FB0, 0x1FB4

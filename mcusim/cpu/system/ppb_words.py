@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from mcusim.native.compile import State, native
 
-__all__ = ["put", "word"]
-
 
 @native
 def word(ppb: State, offset: int) -> int:

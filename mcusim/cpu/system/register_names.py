@@ -8,8 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from functools import cache
 
-__all__ = ["register_at"]
-
 # Pairs of an offset in a part of the private peripheral bus and the register there.
 _SCS = """
     004 ICTR  008 ACTLR  010 SYST_CSR  014 SYST_RVR  018 SYST_CVR  01C SYST_CALIB  D00 CPUID  D04 ICSR  D08 VTOR

@@ -13,8 +13,6 @@ from mcusim.cpu.system.ppb_words import put, word
 from mcusim.memory import state_layout as L
 from mcusim.native.compile import State, native
 
-__all__ = ["CSR", "CVR", "RVR", "count", "expire", "read", "write"]
-
 CSR, RVR, CVR = 0xE010, 0xE014, 0xE018
 ENABLE, TICKINT, COUNTFLAG = 1, 2, 1 << 16
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
     from mcusim.image.image import Image
 
-__all__ = ["EVERY", "Rtt", "uses_rtt"]
-
 EVERY = 50_000  # instructions from one look to the next
 ID = b"SEGGER RTT".ljust(16, b"\0")
 SYMBOL = "_SEGGER_RTT"

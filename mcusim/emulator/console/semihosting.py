@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["Semihosting"]
-
 OPEN, CLOSE, WRITEC, WRITE0, WRITE, READ, READC = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07
 ISTTY, SEEK, FLEN, CLOCK, TIME, ERRNO, CMDLINE, HEAPINFO = 0x09, 0x0A, 0x0C, 0x10, 0x11, 0x13, 0x15, 0x16
 EXIT, EXIT_EXTENDED, ELAPSED, TICKFREQ = 0x18, 0x20, 0x30, 0x31

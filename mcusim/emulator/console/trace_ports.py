@@ -19,8 +19,6 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.errors import UsageError
 
-__all__ = ["PORTS", "TracePorts", "port_mask"]
-
 PORTS = 32
 LONGEST_LINE = 1 << 12
 ITM_TER = 0xE00

@@ -27,8 +27,6 @@ from mcusim.memory import state_layout as L
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
 
-__all__ = ["LoopPeriod", "places_of", "repetition"]
-
 _COMPARED = ("core", "memory", "branches")
 _COUNTERS = ("blocks", "accesses", "calls")
 _EXCLUSIVE = ("ldrex", "strex", "clrex")

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
     from mcusim.memory.film.recorder import FilmRecorder
 
-__all__ = ["CoreWaits"]
-
 WORTH = 10_000 * L.TICK  # a shorter wait is run
 LEAST, MOST = 50_000 * L.TICK, 20_000_000 * L.TICK  # from a loop that does not repeat to the next look at one
 TRIES = 6  # rounds that are compared before more of them at a time are

@@ -19,8 +19,6 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.pipeline import branch_predictor as B
 from mcusim.memory import state_layout as L
 
-__all__ = ["COUNT", "FIXED", "OWN", "TIME", "of_branches", "of_core", "of_memory"]
-
 FIXED, COUNT, TIME = -1, -2, -3
 # of the core's state what the hooks and the host tell each other, and the ring of branches, which is worked out
 OWN = [

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
     from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["CoreSnapshot", "LoopPlaces", "registers_of"]
-
 _REGISTERS = [
     *(arm.UC_ARM_REG_R0 + n for n in range(13)), arm.UC_ARM_REG_SP, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_XPSR,
     arm.UC_ARM_REG_PRIMASK, arm.UC_ARM_REG_BASEPRI, arm.UC_ARM_REG_FAULTMASK,

@@ -8,8 +8,6 @@ from typing import Any
 
 from mcusim.cpu.system import exception_layout as X
 
-__all__ = ["HandlerRun", "handler_runs"]
-
 
 @dataclass(slots=True)
 class HandlerRun:

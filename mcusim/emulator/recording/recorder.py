@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
     from mcusim.soc.dma.log import Event, LoggedTransfer
 
-__all__ = ["Recorder", "Stretch"]
-
 SOON = 16  # rounds of a loop from the end of a transfer to the exit
 MOST = 200_000  # stretches
 _COUNTS = ("reads", "writes", "read_bytes", "write_bytes", "row_misses", "stall", "waited")

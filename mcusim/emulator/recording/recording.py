@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
     from mcusim.soc.dma.log import LoggedTransfer
 
-__all__ = ["Recording"]
-
 
 @dataclass(frozen=True)
 class Recording:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from mcusim.cpu.hooks.block_tables import CodeBlock
     from mcusim.emulator.core_state import GuestCore
 
-__all__ = ["WaitLoop", "loop_around", "spinning_in"]
-
 LONGEST = 6  # branches of a round
 NEAR = 24  # instructions from a WFI to the branch back
 _NOT_CARRIED = ~(1 << SP | 1 << LR | 1 << PC)

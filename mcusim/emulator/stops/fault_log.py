@@ -8,8 +8,6 @@ from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic
 from mcusim.emulator.stops.stop import Fault
 
-__all__ = ["FaultLog", "TakenFault"]
-
 MOST_REPEATED = 1000
 
 

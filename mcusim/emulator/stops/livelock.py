@@ -19,8 +19,6 @@ from mcusim.emulator.stops.stop import Fault
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
 
-__all__ = ["Round", "explain_round"]
-
 _FLOATS = (*(arm.UC_ARM_REG_D0 + n for n in range(16)), arm.UC_ARM_REG_FPSCR)
 LONGEST = 500  # blocks
 

@@ -28,8 +28,6 @@ from mcusim.soc.peripherals.rcc import Rcc
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
 
-__all__ = ["restart"]
-
 THREAD, HANDLER = 0x0100_0000, 0x0100_0003
 _CLEARED = (C.FPU, C.TRAP_UNALIGNED, C.TRAP_DIVIDE, C.TICK_LEFT, C.COUNT_READ, C.RESET_ASKED, C.CALL_DEPTH, C.CALL_BASE,
             C.NESTED, C.MPU_CHANGED, C.MPU_REGION, C.STOP, C.INVALIDATED_LINES, C.INVALIDATED_CODE)  # fmt: skip

@@ -23,8 +23,6 @@ from mcusim.memory import state_layout as L
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
 
-__all__ = ["end_block", "sleep", "wait_for_event"]
-
 MOST_DEADLINES = 1_000_000  # that pass without waking the core: nothing does
 
 

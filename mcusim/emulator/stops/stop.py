@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Fault", "PerformedReset", "Stop"]
-
 StopKind = Literal[
     "horizon", "limit", "returned", "main", "reached", "exit", "idle", "loop", "reset", "fault", "interrupted"
 ]

@@ -14,8 +14,6 @@ from mcusim.emulator.stops.stop import Stop
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
 
-__all__ = ["after_main", "stop_at"]
-
 _RESET_CODE = 512  # bytes that are looked through
 _BX_LR = 0x4770
 

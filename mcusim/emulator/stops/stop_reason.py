@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
     from mcusim.soc.findings import Ending
 
-__all__ = ["describe", "explain_ending", "explain_error", "explain_fault", "rollback_block", "stopped_at_hint"]
-
 _TEXTS = {
     C.UNALIGNED: (
         "unaligned access",

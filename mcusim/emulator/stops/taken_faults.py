@@ -27,8 +27,6 @@ from mcusim.memory.range_lookup import find
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
 
-__all__ = ["handler_of", "in_handler", "take"]
-
 VTOR, TABLE = 0xED08, 0xFFFF_FF80
 IT_BITS = 0x0600_FC00
 RESUME, CHAIN = 0, -1  # instead of the exception that is entered

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from mcusim.engine.run import Traffic
     from mcusim.engine.system import Cycles, System
 
-__all__ = ["RecordedCore"]
-
 
 class RecordedCore:
     """Work takes its cycles, and waits as :class:`Retiming` says. Not modelled: what that does not model."""

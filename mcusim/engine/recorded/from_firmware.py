@@ -38,8 +38,6 @@ from mcusim.program.program import (
 )
 from mcusim.soc.dma.log import LoggedTransfer
 
-__all__ = ["recorded_program"]
-
 _LONGEST = 200  # characters of a function's name
 BURSTS = (1, 4, 8, 16)
 THRESHOLDS = ("1/4", "1/2", "3/4", "full")

@@ -14,8 +14,6 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.system import AccessStats, MemorySystem
 from mcusim.program.program import Asked, Work
 
-__all__ = ["Retiming"]
-
 SAMPLE = 1024  # accesses of a longer pattern that are looked at
 LINE = 32  # the most bytes of an access
 

@@ -20,8 +20,6 @@ from mcusim.plan.registry import takers
 from mcusim.results.energy import Usage, delivered, usage
 from mcusim.run_config.settings import Settings, settings
 
-__all__ = ["Rig"]
-
 MOST_INSTRUCTIONS = 100_000_000
 _WHOLE_SHARE = 1e-9
 

@@ -18,8 +18,6 @@ from mcusim.evidence.calibrate.parameters import Parameter, parameter_of
 from mcusim.evidence.calibrate.result import HARDLY, UnfittedKey
 from mcusim.units import quoted
 
-__all__ = ["at_the_fit", "chosen_keys", "named_keys", "without"]
-
 NO_EFFECT = 2e-4  # a doubt of the key moves no row by more than this share
 SMALL_EFFECT = 1e-2  # what a doubt must change beyond all other keys, for a key to be fitted that was not named
 MOST_KEYS = 16

@@ -16,20 +16,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "Array",
-    "Mask",
-    "Problem",
-    "Solution",
-    "both_sides",
-    "confounded",
-    "independent",
-    "jacobian",
-    "leave_out",
-    "solve",
-    "step_of",
-]
-
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 MOST_STEPS = 30

@@ -16,8 +16,6 @@ from mcusim.evidence.calibrate.result import Fitted
 from mcusim.machine.catalog import machine_names
 from mcusim.machine.description import Machine
 
-__all__ = ["machine_text", "parent_of"]
-
 _LONGEST = 200  # characters of a text in a machine file
 
 

@@ -40,8 +40,6 @@ from mcusim.errors import UsageError
 from mcusim.files import read_guarded, utf8_text
 from mcusim.units import quoted
 
-__all__ = ["COLUMNS", "LARGEST_FILE", "MOST_ROWS", "QUANTITIES", "TEMPLATE", "Experiment", "Row", "read_measurements"]
-
 LARGEST_FILE = 1 << 20
 MOST_ROWS = 500
 COLUMNS = (

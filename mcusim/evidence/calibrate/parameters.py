@@ -18,8 +18,6 @@ from math import floor, log10
 from mcusim.machine.description import Machine, Region
 from mcusim.units import parse_current_at, parse_duration, parse_energy
 
-__all__ = ["OVERHEAD", "Parameter", "candidates", "parameter_of"]
-
 OVERHEAD = "operator_overhead"
 """The one key that is not a figure of a machine: an interpreter's cycles an operator, ``--operator-overhead``."""
 

@@ -11,17 +11,6 @@ from typing import Any
 from mcusim.display import Displayed
 from mcusim.text import columns, percent, wrapped
 
-__all__ = [
-    "HARDLY",
-    "Calibration",
-    "Fitted",
-    "FittedRow",
-    "UnfittedKey",
-    "calibration_json",
-    "calibration_table",
-    "rms",
-]
-
 HARDLY = "hardly shows in any row"
 
 

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-__all__ = ["Spread", "median_current", "scale_lines"]
-
 Points = Sequence[tuple[float, float]]  # MHz, mA
 
 

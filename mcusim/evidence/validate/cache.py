@@ -25,8 +25,6 @@ from mcusim.measurements.interval.situation import SHARE
 from mcusim.measurements.published.runs import PublishedRun
 from mcusim.measurements.published.stored import FIGURES, StoredOutcome
 
-__all__ = ["OutcomeCache", "cache_folder", "code_sha256", "package_versions"]
-
 _SUFFIXES = (".py", ".elf", ".toml")
 _SHOWN = ("_table.py", "_html.py", "_json.py", "_figure.py")  # how results are shown
 # what no figure depends on, and what is hashed by itself; "_data" are the machines and traces of an installed package

@@ -20,17 +20,6 @@ from mcusim.evidence.validate.table import coverage_lines
 from mcusim.evidence.validate.trials import trials, trials_json, trials_markdown, trials_table
 from mcusim.evidence.validate.validate import stored_validation
 
-__all__ = [
-    "KINDS",
-    "KernelError",
-    "LedgerEntry",
-    "entries",
-    "kernel_errors",
-    "ledger_json",
-    "ledger_markdown",
-    "ledger_table",
-]
-
 KINDS = {
     "core": "Cores",
     "device": "Devices",

@@ -10,8 +10,6 @@ from pathlib import Path
 from mcusim.errors import UsageError
 from mcusim.measurements.published.runs import PublishedRun
 
-__all__ = ["VARIABLE", "FoundModel", "find", "models_folder"]
-
 VARIABLE = "MCUSIM_MODELS"
 _LARGEST = 256 << 20  # the reader takes no larger file
 

@@ -17,8 +17,6 @@ from mcusim.measurements.published.validation_result import Statistics, Validati
 from mcusim.report.html.page import PlotFigure, page, plain, table
 from mcusim.text import percent, rounded
 
-__all__ = ["scatter", "validation_html"]
-
 # one colour a board, distinguishable with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _SYMBOLS = {"validate": "circle", "calibrate": "diamond-open", "context": "x-thin-open"}

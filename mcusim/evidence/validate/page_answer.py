@@ -9,8 +9,6 @@ from mcusim.measurements.published.validation_result import ALL_BOARDS, Coverage
 from mcusim.report.html.page import bullets, plain, table
 from mcusim.text import percent
 
-__all__ = ["answer"]
-
 _SHOWN = 3  # rows that are farthest off
 _LEFT_OUT = {"source": "other sources", "board": "other boards", "row": "all other rows"}
 

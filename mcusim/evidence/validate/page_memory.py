@@ -12,8 +12,6 @@ from mcusim.measurements.published.validation_result import Trial, ValidationRow
 from mcusim.report.html.page import plain, table
 from mcusim.text import percent, rounded
 
-__all__ = ["MEMORY", "memory_section", "trials_section"]
-
 MEMORY = ("access", "copy", "dma")  # quantities of this section
 _TITLES = {
     "access": "SDRAM, an access",

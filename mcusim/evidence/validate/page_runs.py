@@ -15,8 +15,6 @@ from mcusim.measurements.published.validation_result import ValidationRow
 from mcusim.report.html.page import plain
 from mcusim.text import percent, rounded
 
-__all__ = ["BARS", "runs_section"]
-
 BARS = ("latency", "energy")  # quantities with columns of their own; the others share one
 _NAMES = {
     "supply_current": "current", "peak_activations": "peak", "file_size": "file", "macs": "MACs",

@@ -24,8 +24,6 @@ from mcusim.plan.registry import takers
 from mcusim.results import Result
 from mcusim.run_config.settings import settings
 
-__all__ = ["perform"]
-
 PROGRAMS = Path(str(files("mcusim.measurements.published"))) / "programs"
 SHARE_DIGITS, LEAST_SHARE = 4, 0.0005
 DIGITS = 9  # of a figure that is kept: more would tell one machine's arithmetic from another's

@@ -12,8 +12,6 @@ from mcusim.measurements.published.validation_result import QUANTITIES, Coverage
 from mcusim.report.html.page import shortened
 from mcusim.text import columns, hanging_indent, percent, rounded
 
-__all__ = ["coverage_lines", "in_base_unit", "ran", "validation_json", "validation_table"]
-
 
 def validation_json(validation: Validation) -> dict[str, Any]:
     """``rows`` as :class:`~mcusim.measurements.published.validation_result.ValidationRow`, with their ``error``;

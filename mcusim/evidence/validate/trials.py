@@ -16,8 +16,6 @@ from typing import Any
 
 from mcusim.measurements.published.validation_result import Trial, TrialRow
 
-__all__ = ["trials", "trials_json", "trials_markdown", "trials_of", "trials_summary", "trials_table"]
-
 _TITLE = "Programs tried"
 _HEAD = "They are not part of the project, were used in no fit, and no test repeats them."
 

@@ -23,8 +23,6 @@ from mcusim.measurements.published.validation_result import Validation
 from mcusim.processes import deaf, pool, processes
 from mcusim.run_config.settings import require_type
 
-__all__ = ["stored_validation", "validate"]
-
 USUAL = 8  # processes at most by default: each takes about 300 MB
 Progress = Callable[[int, int], object]
 

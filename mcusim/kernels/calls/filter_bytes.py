@@ -10,8 +10,6 @@ import numpy as np
 from mcusim.kernels.kernel_set import Kernel
 from mcusim.model.graph import Graph, Operator
 
-__all__ = ["filter_bytes"]
-
 
 def filter_bytes(graph: Graph, op: Operator, kernel: Kernel) -> bytes:
     """The filter of ``op``, bytes of its tensor in the order of ``kernel``: (1, h, w, c) as (c, h, w) with ``chw``."""

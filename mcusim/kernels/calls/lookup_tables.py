@@ -10,8 +10,6 @@ import numpy as np
 from mcusim.kernels.calls import quantize as Q
 from mcusim.model.graph import Tensor
 
-__all__ = ["SOFTMAX_BYTES", "concatenation_table", "lookup_table", "softmax_tables"]
-
 SOFTMAX_BYTES = 2 * 2 * 513
 
 

@@ -19,8 +19,6 @@ from mcusim.model.geometry import Geometry, Tile
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
 from mcusim.model.strided_copy import five, move
 
-__all__ = ["BUILDERS", "CallJob", "Places", "data_inputs", "tables"]
-
 
 @dataclass(frozen=True)
 class Places:

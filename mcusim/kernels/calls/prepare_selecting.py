@@ -17,8 +17,6 @@ from mcusim.kernels.calls.structs import pack
 from mcusim.model.graph import ITEM_BYTES
 from mcusim.model.strided_copy import five
 
-__all__ = ["BUILDERS", "CASTS", "OWN"]
-
 CASTS = ("int8", "uint8", "int16", "int32", "float32")
 """The types of a CAST, in the order of their numbers."""
 

@@ -13,9 +13,6 @@ import numpy as np
 from mcusim.errors import ModelError
 from mcusim.model.graph import Tensor
 
-__all__ = ["activation_range", "curve_scaling", "divide", "exponent", "half_word", "limits", "quantize_multiplier"]
-__all__ += ["real_scale", "round_away", "softmax_scaling", "zero_point"]
-
 F32 = np.float32
 LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "int32": (-(2**31), 2**31 - 1)}
 

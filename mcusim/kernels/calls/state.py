@@ -15,8 +15,6 @@ from mcusim.kernels.calls.prepare import CallJob
 from mcusim.kernels.calls.structs import pack
 from mcusim.model.graph import ITEM_BYTES, Tensor
 
-__all__ = ["BUILDERS"]
-
 FRACTION, GATE = 2.0**-15, 2.0**-12  # of a gate's output; of what goes into its curve
 
 

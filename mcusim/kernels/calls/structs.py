@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from mcusim.errors import ProgramError
 from mcusim.model.operators import OPERATORS
 
-__all__ = ["LAYOUTS", "layout_of", "pack", "size_of"]
-
 _TEXT = {
     "conv_call": "input filter bias output scratch multiplier shift batch in_h in_w in_c out_h out_w out_c filter_h"
     " filter_w stride_h stride_w dilation_h dilation_w pad_top pad_left depth_multiplier input_offset filter_offset"

@@ -5,8 +5,6 @@ Armv7-M Architecture Reference Manual, B and BL. Not modelled: branches of 16 bi
 
 from __future__ import annotations
 
-__all__ = ["branch_distance", "with_branch_distance"]
-
 
 def branch_distance(first: int, second: int, conditional: bool) -> int | None:
     """The distance in a branch, from 4 bytes behind it on, signed; None for another instruction."""

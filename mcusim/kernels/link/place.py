@@ -17,8 +17,6 @@ from mcusim.image.symbols import SymbolTable
 from mcusim.kernels.link.relocations import ALIGNMENT, LARGEST_SET, MOVT, Cells, apply, half, read, tables
 from mcusim.machine.document import show_address
 
-__all__ = ["check_address", "linked_at", "move", "span"]
-
 
 def linked_at(image: Image) -> int:
     """The address, a multiple of ALIGNMENT, that the file is linked for."""

@@ -22,8 +22,6 @@ from mcusim.image.image import Image
 from mcusim.kernels.link.branches import branch_distance, with_branch_distance
 from mcusim.machine.document import show_address
 
-__all__ = ["ALIGNMENT", "LARGEST_SET", "MOVT", "Cells", "Relocation", "apply", "half", "read", "set_distance", "tables"]
-
 _REL32, _CALL, _JUMP24, _JUMP19 = 3, 10, 30, 51
 _CODE = {_CALL: (0xD000, 0xD000), _JUMP24: (0xD000, 0x9000), _JUMP19: (0xD000, 0x8000)}  # second half: mask, value
 _REACH = {_CALL: 1 << 24, _JUMP24: 1 << 24, _JUMP19: 1 << 20}

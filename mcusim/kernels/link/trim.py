@@ -20,8 +20,6 @@ from mcusim.kernels.link.place import check_address
 from mcusim.kernels.link.relocations import ALIGNMENT, Cells, Relocation, apply, read
 from mcusim.machine.document import show_address
 
-__all__ = ["trim", "trimmed_bytes"]
-
 _ABSOLUTE = 0xFFF1
 
 

@@ -11,8 +11,6 @@ from mcusim.measurements.interval.published_errors import QUANTITIES, PublishedE
 from mcusim.measurements.published.validation_result import Coverage, ValidationRow
 from mcusim.results.measurement.interval import LEVEL
 
-__all__ = ["LEFT_OUT", "coverage", "predicted", "row_intervals"]
-
 LEFT_OUT = ("source", "board", "row")
 Ends = tuple[float, float]
 

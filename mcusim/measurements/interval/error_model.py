@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["CURRENT", "FLAGS", "MET", "OF_MODEL", "PRIOR", "WEIGHTS", "ErrorModel", "likeness"]
-
 WEIGHTS = {
     "all": 1.0,
     "machine": 1.0,

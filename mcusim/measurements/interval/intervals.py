@@ -10,8 +10,6 @@ from mcusim.measurements.interval.published_errors import stored_errors, stored_
 from mcusim.results.energy import Energy
 from mcusim.results.measurement.interval import AS_PUBLISHED, LEVEL, Interval, RatioInterval, Ratios, RunFeatures
 
-__all__ = ["interval", "kept", "not_measured", "ratio_interval", "ratios"]
-
 _USER = "the user"  # the source of both of two runs
 DIGITS = 4  # of the ends of an interval
 _FIGURE = {"latency": "latency_ms", "energy": "energy_mj"}

@@ -18,8 +18,6 @@ from mcusim.measurements.published.stored import stored_outcomes, stored_rows
 from mcusim.measurements.published.validation_result import ValidationRow
 from mcusim.results.measurement.interval import RunFeatures
 
-__all__ = ["QUANTITIES", "PublishedError", "error_model", "published_errors", "stored_errors"]
-
 QUANTITIES = ("latency", "energy")
 _UNKNOWN = "flags unknown"  # how a published build says so
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from mcusim.engine.run import Run
     from mcusim.program.program import Program
 
-__all__ = ["SHARE", "code_of", "mix_of", "on_machine", "situation"]
-
 SHARE = "share of "  # how stored figures of published runs name a share
 _INT8 = "int8"
 

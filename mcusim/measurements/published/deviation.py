@@ -12,8 +12,6 @@ from mcusim.program.program import Header
 from mcusim.program.unknown_operators import left_out
 from mcusim.run_config.run_options import CODE, OPERATOR_OVERHEAD, RunOptions
 
-__all__ = ["differs_from_published"]
-
 
 def differs_from_published(header: Header, machine: Machine, run: RunOptions) -> str | None:
     """What of a run is set otherwise than in the published ones, in words; None when nothing is."""

@@ -19,8 +19,6 @@ from mcusim.run_config.run_options import CODE, OPERATOR_OVERHEAD
 from mcusim.run_config.settings import Settings
 from mcusim.units import parse_size
 
-__all__ = ["SRAM_BUDGETS", "published_for", "published_for_program"]
-
 SRAM_BUDGETS = {  # bytes, the TinyOps paper's Table 1
     "stm32f469i-disco": parse_size("256 KiB"),
     "stm32f746g-disco": parse_size("320 KiB"),

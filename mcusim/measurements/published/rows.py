@@ -16,8 +16,6 @@ from importlib.resources import files
 from mcusim.model.zoo.names import PADS
 from mcusim.results.measurement.measured import Measured
 
-__all__ = ["measured", "memory_rows", "rows"]
-
 _FIRMWARE_2023 = "TinyOps README 2023"  # policy tinyops in its variant 2023; networks without explicit PADs
 
 _FIGURE = {

@@ -16,8 +16,6 @@ from typing import Any
 from mcusim.measurements.published.rows import memory_rows, rows
 from mcusim.plan.registry import declared_options, policy_options
 
-__all__ = ["Published", "PublishedRun", "published"]
-
 _PROGRAMS = "mcusim/kernels/test_programs/elf"  # the test programs, in the checkout
 _TASKS = "mcusim/measurements/published/programs"  # programs as `mcusim replay` plays them
 _KERNELS = "mcusim/measurements/published/kernels"  # kernel sets that were made for a row's network

@@ -17,8 +17,6 @@ from mcusim.measurements.published.validation_result import ValidationRow
 from mcusim.plan.policies.tinyops import VARIANT
 from mcusim.run_config.settings import NameArg, require_type
 
-__all__ = ["FIGURES", "STORED", "StoredOutcome", "selected", "stored_outcomes", "stored_rows", "with_outcomes"]
-
 STORED = (
     "validation.json"  # the figures that ship, in this folder: by command, as scripts/evidence/validation wrote them
 )

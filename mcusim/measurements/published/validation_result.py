@@ -14,19 +14,6 @@ from statistics import fmean, median
 from mcusim.display import Displayed
 from mcusim.results.measurement.measured import error_percent
 
-__all__ = [
-    "ALL_BOARDS",
-    "QUANTITIES",
-    "Coverage",
-    "Statistics",
-    "Trial",
-    "TrialRow",
-    "Validation",
-    "ValidationRow",
-    "rank_correlation",
-    "statistics",
-]
-
 ALL_BOARDS = "all boards"
 FLAGS = {False: "flags unknown", True: "all but these"}  # rows of all boards by what is known of their builds
 QUANTITIES = (

@@ -16,8 +16,6 @@ from mcusim.memory.range_lookup import find
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native
 
-__all__ = ["CACHE_OFF_DIRTY", "STALE_FLASH", "accessed", "bring_back", "bytes_of", "set_aside"]
-
 NOTHING, CACHE_OFF_DIRTY, STALE_FLASH = range(3)
 
 

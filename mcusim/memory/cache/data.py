@@ -23,8 +23,6 @@ from mcusim.memory.range_lookup import find
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native
 
-__all__ = ["begin", "drop", "move", "put", "write_back"]
-
 
 @native
 def write_back(s: State, q: int, address: int, size: int) -> None:

@@ -17,8 +17,6 @@ from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native
 from mcusim.native.records import Record
 
-__all__ = ["CORE_READ", "DIRTY_TARGET", "DMA_READ", "VIOLATION", "beat", "loaded", "stored"]
-
 MOST = 1000  # violations that find room
 LOOK_BACK = 40  # violations
 

@@ -23,8 +23,6 @@ from mcusim.memory.dma import beats
 from mcusim.memory.range_lookup import find
 from mcusim.native.compile import State, native, shared
 
-__all__ = ["advance", "arrive", "attach", "mark_shared", "next_turn"]
-
 
 @native
 def mark_shared(s: State, r: int) -> None:

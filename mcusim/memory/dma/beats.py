@@ -27,20 +27,6 @@ from mcusim.memory.film import record as film
 from mcusim.memory.range_lookup import find
 from mcusim.native.compile import State, native
 
-__all__ = [
-    "at_hand",
-    "beats_of",
-    "beats_to",
-    "line_end",
-    "moved",
-    "next_read",
-    "next_write",
-    "read",
-    "source_of",
-    "target_of",
-    "write",
-]
-
 
 @native
 def hold(s: State, r: int, since: int, until: int) -> None:

@@ -16,8 +16,6 @@ from mcusim.memory.devices import bank_of
 from mcusim.memory.range_lookup import find
 from mcusim.native.compile import State, native
 
-__all__ = ["BYTES", "begin", "made_at_once"]
-
 BYTES = 32
 UNKNOWN, BEGUN, KNOWN = range(3)  # of a round: nothing, its begin, all of it
 

@@ -14,8 +14,6 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.dma import arbitration
 from mcusim.memory.state_builder import WritingSide, dma_ports, set_up
 
-__all__ = ["DmaTransfers"]
-
 MAX_BLOCKS = 62  # bits of a word that tell which region blocks a transfer touches
 
 

@@ -11,8 +11,6 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.dma import beats, rounds
 from mcusim.native.compile import State, native, shared
 
-__all__ = ["transfer", "transfer_by_beats"]
-
 
 @shared
 def transfer(s: State) -> int:

@@ -12,8 +12,6 @@ from mcusim.memory.cache import tags
 from mcusim.memory.range_lookup import find
 from mcusim.native.compile import State
 
-__all__ = ["read_unit", "write_unit"]
-
 
 def read_unit(s: State, address: int, size: int) -> bytes:
     """The ``size`` bytes that memory has at ``address``, which does not leave its region."""

@@ -14,11 +14,6 @@ from mcusim.native import host_memory as host
 from mcusim.native.compile import State, shared
 from mcusim.native.records import Record
 
-__all__ = [
-    "BEAT_READ", "BEAT_WRITE", "COUNT", "DIRTY", "DROP", "EVENT", "FETCH", "FILL", "FILM", "LOAD", "LOST", "LOST_AT",
-    "REFRESH", "ROW", "STORE", "WRITE_BACK", "accessed", "note",
-]  # fmt: skip
-
 film = Record("film")
 # events so far, room for them, the window in ticks, whether it has begun; where the state array is and is copied to,
 # its words; where events are; events that found no room, the moment of the first

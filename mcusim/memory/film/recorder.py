@@ -14,8 +14,6 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.film import record
 from mcusim.memory.system import MemorySystem
 
-__all__ = ["MOST_EVENTS", "FilmRecorder"]
-
 MOST_EVENTS = 400_000
 Words = np.ndarray[Any, Any]
 

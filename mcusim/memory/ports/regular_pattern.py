@@ -14,8 +14,6 @@ from mcusim.memory import devices
 from mcusim.memory import state_layout as L
 from mcusim.native.compile import State, native
 
-__all__ = ["wait"]
-
 WORD = 8
 
 

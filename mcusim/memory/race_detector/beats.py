@@ -14,8 +14,6 @@ from mcusim.memory.range_lookup import find
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native, shared
 
-__all__ = ["beat", "unit_read", "unit_written"]
-
 
 @native
 def inside(address: int, low: int, end: int) -> int:

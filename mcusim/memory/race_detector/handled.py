@@ -16,11 +16,6 @@ from mcusim.memory.range_lookup import find
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native
 
-__all__ = [
-    "PROBES", "handler_begins", "handler_loads", "handler_stores", "harmless", "loaded_as_stored", "record_at",
-    "touches", "value_at",
-]  # fmt: skip
-
 PROBES = 8
 
 

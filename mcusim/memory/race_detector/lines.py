@@ -13,8 +13,6 @@ from mcusim.memory.range_lookup import find
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native
 
-__all__ = ["everything", "fresh", "held", "line_at", "maintained"]
-
 
 @native
 def held(s: State, address: int) -> int:

@@ -17,8 +17,6 @@ from mcusim.errors import ModelError
 from mcusim.model.graph import Operator, Tensor
 from mcusim.model.operators import shown_type
 
-__all__ = ["FOLDED", "ConstantCall", "Folding", "Remainder", "fold"]
-
 Array = np.ndarray[Any, Any]
 MOST_BYTES = 16 << 20  # of all folded results of a file
 MOST_READ = 256 << 20  # of the constants that they are computed from, each as often as it is read

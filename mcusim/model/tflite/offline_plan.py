@@ -19,8 +19,6 @@ from flatbuffers.number_types import SOffsetTFlags
 from mcusim.errors import ModelError, UsageError
 from mcusim.model.tflite.flatbuffer import File
 
-__all__ = ["OFFLINE_PLAN", "metadata", "read_offline_plan", "with_offline_plan", "without_offline_plan"]
-
 OFFLINE_PLAN = "OfflineMemoryAllocation"
 ALIGNMENT = 16  # of every constant, and of every buffer in TFLM's arena (MicroArenaBufferAlignment)
 VERSION = 1

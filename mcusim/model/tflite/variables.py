@@ -17,8 +17,6 @@ from mcusim.model.graph import Operator, Tensor
 from mcusim.model.tflite.flatbuffer import File, shown
 from mcusim.model.tflite.tensors import TensorReader
 
-__all__ = ["Variables", "read_variables"]
-
 MOST_SUBGRAPHS, MOST_OPERATORS, MOST_OPERANDS = 10_000, 20_000, 1024
 CONTAINER_SLOT, NAME_SLOT = 4, 6
 EVALUATED = ("CALL_ONCE", "VAR_HANDLE")

@@ -11,8 +11,6 @@ import numpy as np
 
 from mcusim.model.graph import Graph, Operator, Tensor
 
-__all__ = ["with_written_pads"]
-
 
 def with_written_pads(graph: Graph) -> Graph:
     """``graph`` with a PAD before each window of explicit padding; tensors keep their numbers, the PADs' come last."""

@@ -10,8 +10,6 @@ import numpy as np
 from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph, Operator, Tensor
 
-__all__ = ["with_pads"]
-
 
 def with_pads(graph: Graph, everywhere: bool = False) -> Graph:
     """``graph`` with a PAD before each CONV_2D and DEPTHWISE_CONV_2D of stride 2 or more that pads.

@@ -14,8 +14,6 @@ import numpy as np
 from mcusim.nas_search.placement import layout as S
 from mcusim.native.compile import State, native
 
-__all__ = ["FIGURES", "figures_of", "first_fit_bytes", "greedy_bytes"]
-
 FIRST, LAST, BYTES, FIRST_2, LAST_2, BYTES_2, OFFSET, TAKEN = range(8)
 WIDTH = 8  # figures of a block: two phases, its offset, whether it is placed
 ARENA, ALONE, MACS, STORED, TABLES, SHARED, RUNTIME, SYMBOLS = range(8)

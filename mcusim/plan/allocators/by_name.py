@@ -13,8 +13,6 @@ from mcusim.plan.allocators.dynamic import BufferMove, Moves, dynamic
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, greedy_by_size, live_bytes
 from mcusim.plan.allocators.optimal import optimal
 
-__all__ = ["ALLOCATORS", "OFFLINE", "Placed", "allocate", "linear"]
-
 OFFLINE = "offline"  # the allocator that needs the plan of a model's file
 
 

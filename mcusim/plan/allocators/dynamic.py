@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from mcusim.errors import UsageError
 from mcusim.plan.allocators.greedy import ArenaBlock, align_up, live_bytes
 
-__all__ = ["MOST_MOVES", "BufferMove", "Moves", "dynamic", "moves_at_most"]
-
 MOST_MOVES = 1_000_000  # a move and what is known of it take some 200 B
 
 

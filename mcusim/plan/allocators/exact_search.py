@@ -19,8 +19,6 @@ from time import monotonic
 
 from mcusim.plan.allocators.greedy import ArenaBlock, gap
 
-__all__ = ["Fit", "Limit", "fit", "place_rest", "set_aside_easy"]
-
 
 def set_aside_easy(blocks: Sequence[ArenaBlock], height: int) -> tuple[list[int], list[int]]:
     """The blocks that need a search at ``height`` bytes, and the others in the order in which they were taken away.

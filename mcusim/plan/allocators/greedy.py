@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Arena", "ArenaBlock", "align_up", "gap", "greedy_by_size", "live_bytes", "plan_arena"]
-
 
 @dataclass(frozen=True, slots=True)
 class ArenaBlock:

@@ -11,8 +11,6 @@ from mcusim.errors import ModelError
 from mcusim.model.graph import Graph
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 
-__all__ = ["offline_offsets"]
-
 LARGEST = 2**31  # offsets are int32
 
 

@@ -12,8 +12,6 @@ from time import monotonic
 from mcusim.plan.allocators.exact_search import Limit, fit
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, live_bytes, plan_arena
 
-__all__ = ["Optimum", "optimal"]
-
 FIRST_STATES = 2_000  # of one question in the first round; four times as many in each later one
 MOST_SUMS = 1_000_000  # bits of the set of subset sums
 

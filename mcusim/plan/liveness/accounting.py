@@ -11,8 +11,6 @@ from typing import Literal, get_args
 from mcusim.errors import UsageError
 from mcusim.model.graph import Graph, Operator
 
-__all__ = ["WEIGHTS", "Accounting", "Sharing", "Weights", "sharing", "weights_bytes"]
-
 Weights = Literal["flash", "streamed", "resident"]
 WEIGHTS: tuple[Weights, ...] = get_args(Weights)
 

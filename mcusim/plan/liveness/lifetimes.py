@@ -14,8 +14,6 @@ from mcusim.errors import UsageError
 from mcusim.model.graph import Graph
 from mcusim.plan.liveness.accounting import sharing
 
-__all__ = ["Lifetime", "lifetimes", "peak_bytes", "usage_bytes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:

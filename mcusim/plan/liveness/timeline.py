@@ -13,8 +13,6 @@ from mcusim.plan.allocators.greedy import ArenaBlock, live_bytes
 from mcusim.plan.liveness.accounting import Accounting, weights_bytes
 from mcusim.plan.liveness.lifetimes import lifetimes
 
-__all__ = ["Resident", "Timeline", "timeline"]
-
 
 @dataclass(frozen=True, slots=True)
 class Resident:

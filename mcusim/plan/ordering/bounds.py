@@ -10,8 +10,6 @@ import time
 
 from mcusim.plan.ordering.precedence import Precedence, members
 
-__all__ = ["needs", "parts"]
-
 
 def needs(p: Precedence, deadline: float = math.inf) -> list[int]:
     """Bytes alive while each operator runs in any order: its own tensors, and those that every order makes before it

@@ -13,8 +13,6 @@ from functools import cached_property
 from mcusim.model.graph import Graph
 from mcusim.plan.liveness.accounting import Accounting, sharing, weights_bytes
 
-__all__ = ["Precedence", "members"]
-
 
 def members(bits: int) -> Iterator[int]:
     """The members of a set, rising."""

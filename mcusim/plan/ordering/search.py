@@ -23,8 +23,6 @@ from mcusim.plan.liveness.timeline import timeline
 from mcusim.plan.ordering.bounds import needs, parts
 from mcusim.plan.ordering.precedence import Precedence, members, precedence
 
-__all__ = ["Ordering", "optimal_order"]
-
 BEAMS = (8, 64)
 WIDE_BEAMS = (512, 2048, 8192)
 GRACE = 1.0  # seconds that a first order may take in any case

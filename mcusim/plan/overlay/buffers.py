@@ -20,18 +20,6 @@ from mcusim.plan.overlay.tiling import most_rows, partition, smallest_factor
 from mcusim.plan.placement import MemoryNeeds
 from mcusim.plan.pools import Pool
 
-__all__ = [
-    "CopyPlan",
-    "OverlaySizes",
-    "TiledOperator",
-    "choose_sizes",
-    "copies",
-    "sizes_at",
-    "smallest_that_fits",
-    "tiled_operators",
-    "transfers",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class CopyPlan:

@@ -17,8 +17,6 @@ from mcusim.plan.overlay.hazards import TaskSchedule
 from mcusim.plan.overlay.pipeline import TILES, TaskPipeline
 from mcusim.program.program import Role
 
-__all__ = ["EarlyTilePipeline"]
-
 Tile = Mapping[Role, HeldOperand]
 
 

@@ -13,8 +13,6 @@ from mcusim.plan.overlay.hazards import CORE, TaskAccess, TaskSchedule
 from mcusim.plan.pools import span_at
 from mcusim.program.program import Compute, Maintain, Operand, Span, Transfer
 
-__all__ = ["ARENA", "Emitter", "HeldOperand", "Kind", "cached_parts", "controller"]
-
 ARENA = "arena"  # the schedule's slot for activations
 Kind = Literal["input", "input1", "filter", "bias", "multiplier", "shift"]
 URGENT = ("input", "input1")

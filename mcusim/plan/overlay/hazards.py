@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from mcusim.errors import UsageError
 from mcusim.program.program import TASKS, Span, Task
 
-__all__ = ["CORE", "TaskAccess", "TaskSchedule"]
-
 CORE = "core"
 
 

@@ -19,8 +19,6 @@ from mcusim.plan.placement import MemoryNeeds, Placement
 from mcusim.plan.pools import Layout, Pool, span_at
 from mcusim.program.program import Buffer
 
-__all__ = ["OnChip", "choose_on_chip", "within"]
-
 
 @dataclass(frozen=True)
 class OnChip:

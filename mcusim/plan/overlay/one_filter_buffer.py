@@ -14,8 +14,6 @@ from mcusim.plan.overlay.buffers import CopyPlan, OverlaySizes, sizes_at, smalle
 from mcusim.plan.placement import MemoryNeeds
 from mcusim.plan.pools import Pool
 
-__all__ = ["choose_one_filter_buffer"]
-
 
 def choose_one_filter_buffer(
     need: MemoryNeeds,

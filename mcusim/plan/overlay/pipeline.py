@@ -21,8 +21,6 @@ from mcusim.plan.placement import Placement
 from mcusim.plan.pools import span_at
 from mcusim.program.program import Compute, Operand, Role, Span
 
-__all__ = ["TaskPipeline"]
-
 TILES: tuple[tuple[Role, Kind, str], ...] = (("input0", "input", "tile"), ("input1", "input1", "second"))
 
 

@@ -10,8 +10,6 @@ from functools import lru_cache
 
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["most_rows", "partition", "smallest_factor"]
-
 
 def partition(g: Geometry, factor: int) -> tuple[Tile, ...]:
     """The tiles of ``g`` for ``factor`` (>= 1); together they compute every output row once, in order.

@@ -22,9 +22,6 @@ from mcusim.plan.registry import register
 from mcusim.program.program import Program
 from mcusim.runtime.planning_costs import Costs
 
-__all__ = ["plan", "sdram"]
-
-
 OPTIONS = (PERSISTENT, SCRATCH, PATCHES, PATCH_SPLIT, PATCH_MACS)
 
 

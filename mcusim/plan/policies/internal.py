@@ -26,8 +26,6 @@ from mcusim.plan.registry import register
 from mcusim.program.program import Program
 from mcusim.runtime.planning_costs import Costs
 
-__all__ = ["plan"]
-
 
 class InternalOptions(PatchKeywords, RegionKeywords, total=False):
     """``sram_budget``: the most on-chip RAM, in bytes or as a text (``"9 KiB"``)."""

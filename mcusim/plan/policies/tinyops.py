@@ -43,8 +43,6 @@ from mcusim.plan.registry import register
 from mcusim.program.program import Buffer, Program, Span
 from mcusim.runtime.planning_costs import Costs
 
-__all__ = ["BUFFERING", "BUFFERS", "BUFFER_SIZES", "OVERLAY", "OVERLAYS", "VARIANT", "plan"]
-
 OVERLAYS = ("input", "filter", "bias", "quant")
 BUFFERS = {"double": 2, "single": 1}  # for the tiles of an input, and for filters
 OVERLAY = names("overlay", OVERLAYS, help="What {takers} copies by DMA: some of input,filter,bias,quant. Default: all.")

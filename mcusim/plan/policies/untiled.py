@@ -15,8 +15,6 @@ from mcusim.plan.ram_pools import RamPools
 from mcusim.program.program import Compute, Header, Program
 from mcusim.runtime.planning_costs import Costs
 
-__all__ = ["make_header", "whole_program"]
-
 
 def whole_program(
     graph: Graph,

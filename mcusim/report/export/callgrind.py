@@ -14,8 +14,6 @@ from typing import TextIO
 from mcusim.results.emulation import EmulationResult
 from mcusim.results.hot_spots import function_of, whole
 
-__all__ = ["write_callgrind"]
-
 EVENTS = {
     "Cycles": "core cycles",
     "Instructions": "instructions issued",

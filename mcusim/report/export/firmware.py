@@ -13,8 +13,6 @@ from mcusim.report.export.vcd import picoseconds
 from mcusim.results.emulation import EmulationResult
 from mcusim.results.firmware.timeline import FirmwareLane, Moment, firmware_lanes
 
-__all__ = ["firmware_perfetto", "firmware_vcd"]
-
 Record = dict[str, Any]
 _PROCESS = 100
 

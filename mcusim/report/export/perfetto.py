@@ -14,8 +14,6 @@ from mcusim.results.result import Result
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["microseconds", "perfetto_json"]
-
 Record = dict[str, Any]
 OPERATORS = "operators"
 _APART = 100  # numbers of a process and of its threads, which some readers want unique over all processes

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Signal = Variable[Any]
 
-__all__ = ["picoseconds", "vcd_text"]
-
 Scope = tuple[str, ...]
 _NOBODY = "z"  # an idle lane works on no task
 

@@ -7,8 +7,6 @@ from mcusim.report.html.page import plain, table
 from mcusim.report.text.advice import shown
 from mcusim.results.advice import RULE, Advice, WayOut
 
-__all__ = ["advice_section"]
-
 
 def advice_section(verdict: MemoryVerdict | None, advice: Advice) -> str:
     """What does not fit, in parts; the limits with what there is; the ways out, best first, with their commands."""

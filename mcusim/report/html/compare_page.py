@@ -24,8 +24,6 @@ from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.result import Result, sram_bytes
 from mcusim.text import kib, percent, pick_unit, quantity
 
-__all__ = ["PAGE", "compare_page"]
-
 _Part = str | PlotFigure | Sequence[PlotFigure]
 
 

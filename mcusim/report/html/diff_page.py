@@ -11,8 +11,6 @@ from mcusim.results.difference import in_words
 from mcusim.results.saved.run_difference import RunDifference
 from mcusim.text import percent, rounded
 
-__all__ = ["diff_page"]
-
 _Part = str | PlotFigure | Sequence[PlotFigure]
 _NAMES = "first", "second"
 

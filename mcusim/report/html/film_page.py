@@ -7,8 +7,6 @@ from mcusim.report.html.page import page, plain, shortened
 from mcusim.results.film import MOST_BYTES, Film
 from mcusim.run_config.film_window import window_text
 
-__all__ = ["FILM_SCRIPTS", "FILM_STYLES", "film_page", "film_section"]
-
 FILM_SCRIPTS: tuple[str, ...] = ("film_state.js", "film.js")
 FILM_STYLES: tuple[str, ...] = ("film.css",)
 

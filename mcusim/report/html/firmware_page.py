@@ -12,8 +12,6 @@ from mcusim.results.firmware.timeline import firmware_lanes
 from mcusim.results.hot_spots import causes, functions
 from mcusim.text import quantity
 
-__all__ = ["firmware_page"]
-
 _LISTED = 20
 _SEGMENTS = 8  # of the bar of cycles; the smaller causes are one
 

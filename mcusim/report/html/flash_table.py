@@ -5,8 +5,6 @@ from __future__ import annotations
 from mcusim.report.html.page import bullets, plain, table
 from mcusim.results.flash import FlashUse
 
-__all__ = ["flash_section"]
-
 
 def flash_section(flash: FlashUse) -> str:
     """Each part with its bytes, region, basis and source; then each region with its size and whether the parts fit."""

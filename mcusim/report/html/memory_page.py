@@ -11,9 +11,6 @@ from mcusim.report.text.changes import change_texts
 from mcusim.results.memory_plan import MemoryPlan, Planned
 from mcusim.text import quantity
 
-__all__ = ["memory_html"]
-
-
 _WEIGHTS = {
     "flash": "Weights stay in flash and need no RAM.",
     "streamed": "Weights are in RAM while the operator that reads them runs.",

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from mcusim.machine.description import Machine
 from mcusim.report.html.page import plain, table
 
-__all__ = ["moved_table", "moved_tables"]
-
 _HEAD = ("key", "before", "at this clock", "by", "basis", "source")
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from mcusim.results.result import Result
 
-__all__ = ["result_figure", "result_html"]
-
 _LABELS = 120  # pixels below the plot, for the operators' names
 _STYLE = """
 .mcusim .cycle-bar { display: flex; height: 1.6em; margin: .5em 0 .3em; border-radius: 4px; overflow: hidden; }

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["PlotFigure", "bullets", "page", "plain", "shortened", "table"]
-
 # what a browser may load: only what is in the file itself
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"

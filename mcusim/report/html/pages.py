@@ -18,8 +18,6 @@ from mcusim.report import html
 if TYPE_CHECKING:
     from mcusim.results import Result
 
-__all__ = ["RunPage", "both_page", "check_page", "page_html", "result_page", "rows_page", "run_pages"]
-
 
 class _ResultRows(Protocol):
     """Results in a table."""

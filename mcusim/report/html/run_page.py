@@ -26,8 +26,6 @@ from mcusim.text import percent, pick_unit, quantity, size
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["PAGE", "cycle_bar", "numbers", "rests_on", "run_page", "summary"]
-
 _LISTED = 15  # operators, and waits
 
 

@@ -11,21 +11,6 @@ from typing import Any
 from mcusim.machine.description import Machine
 from mcusim.report.html.page import plain
 
-__all__ = [
-    "CAUSE_COLOURS",
-    "FIRMWARE_COLOURS",
-    "KIND_COLOURS",
-    "LAYOUT",
-    "MERGED",
-    "PART_COLOURS",
-    "TRANSFER_COLOURS",
-    "axis",
-    "legend",
-    "region_colours",
-    "tooltip",
-    "transfer_label",
-]
-
 CAUSE_COLOURS = {
     "compute": "#6ea8dc",
     "runtime": "#a9b1ba",

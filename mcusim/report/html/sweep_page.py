@@ -17,8 +17,6 @@ from mcusim.results.measurement.interval import LEVEL
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["sweep_page"]
-
 _MODELS, _ROWS, _FAILED = 6, 400, 20
 # side by side where there is room, each with its own axes
 _SIDE_BY_SIDE = (

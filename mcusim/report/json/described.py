@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["ANY", "Keys", "described", "key_table", "under"]
-
 ANY = "any"
 Keys = Mapping[str, tuple[str, str]]
 _TYPES: Mapping[str, tuple[type, ...]] = {

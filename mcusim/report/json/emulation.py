@@ -16,8 +16,6 @@ from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import Cost, functions, lines
 from mcusim.soc.findings import PeripheralFinding
 
-__all__ = ["emulation_json"]
-
 
 def emulation_json(result: EmulationResult) -> dict[str, Any]:
     """Every key is described in :data:`mcusim.report.json.emulation_keys.EMULATION_KEYS`.

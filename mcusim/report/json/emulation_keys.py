@@ -7,8 +7,6 @@ from __future__ import annotations
 from mcusim.report.json.described import Keys, key_table, under
 from mcusim.report.json.run_keys import CLOCK_KEYS
 
-__all__ = ["EMULATION_KEYS", "emulation_json_page"]
-
 _LINE: Keys = {
     "function": ("text?", "function and offset, or the address where none is known"),
     "file": ("text?", "source file; null without debug information"),

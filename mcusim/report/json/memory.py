@@ -7,8 +7,6 @@ from typing import Any
 from mcusim.plan.allocators import BufferMove, Placed
 from mcusim.results.memory_plan import Defragmentation, MemoryPlan
 
-__all__ = ["memory_json"]
-
 
 def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     """``model sha256 runtime order in_place weights allocator align`` say what was asked for, ``order`` as operator

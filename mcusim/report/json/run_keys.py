@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from mcusim.report.json.described import ANY, Keys, key_table, under
 
-__all__ = ["CLOCK_KEYS", "RUN_KEYS", "run_json_page"]
-
 CLOCK_KEYS: Keys = {
     "clock.hz": ("integer", "core clock"),
     "clock.max_hz": (

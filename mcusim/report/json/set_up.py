@@ -8,8 +8,6 @@ from mcusim.emulator.register_config import SetUpRow
 from mcusim.report.text.firmware.set_up import used
 from mcusim.results.emulation import EmulationResult, place
 
-__all__ = ["set_up_json"]
-
 
 def set_up_json(result: EmulationResult) -> dict[str, Any]:
     """``figures[{key, value, machine, differs, used, cost, register, word, address, function, file, line, cycle,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from mcusim.results.advice import RULE, Advice, LimitCheck, WayOut
 from mcusim.text import columns, quantity, size, wrapped
 
-__all__ = ["advice_lines", "advice_table", "exceeded_text", "limit_name", "shown"]
-
 _TITLES = {"sram": "SRAM"}
 
 

@@ -9,8 +9,6 @@ from mcusim.machine.description import Machine, Qspi, Sdram
 from mcusim.text import hanging_indent
 from mcusim.units import hertz
 
-__all__ = ["change_lines", "change_texts"]
-
 
 def change_texts(machine: Machine, moves: bool = True) -> list[str]:
     """A text each, for what there is: the keys that the user set; with ``moves`` what followed a changed clock with the

@@ -16,8 +16,6 @@ from mcusim.results.measurement.measured import error_percent, reference
 from mcusim.results.result import Result, sram_bytes
 from mcusim.text import UnitScale, hanging_indent, kib, percent, pick_unit, rounded, size, wrapped
 
-__all__ = ["Ratio", "compare_table", "ratio"]
-
 Ratio = tuple[float, float | None]
 
 

@@ -7,8 +7,6 @@ from mcusim.results.difference import energy_words, sentence
 from mcusim.results.saved.run_difference import FigurePair, OperatorPair, RunDifference
 from mcusim.text import columns, hanging_indent, percent, rounded, size, wrapped
 
-__all__ = ["change", "diff_table", "label", "largest", "said", "value"]
-
 _TITLES = {"sram": "SRAM", "current": "supply current"}
 _TYPE = 24  # columns of an operator's type
 

@@ -22,8 +22,6 @@ from mcusim.text import columns, hanging_indent, quantity, size, wrapped
 if TYPE_CHECKING:
     from mcusim.results.emulation import Dump
 
-__all__ = ["emulation_table", "fault_lines", "hint", "memory_lines", "rates", "stop_text", "where"]
-
 MOST_FAULTS = 20  # listed
 
 

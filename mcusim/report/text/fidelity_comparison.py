@@ -14,8 +14,6 @@ from mcusim.results.measurement.measured import output_text
 from mcusim.results.result import Result
 from mcusim.text import columns, hanging_indent, percent, pick_unit, wrapped
 
-__all__ = ["OperatorDifference", "both_table", "differences", "summary"]
-
 
 @dataclass(frozen=True)
 class OperatorDifference:

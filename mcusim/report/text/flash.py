@@ -11,8 +11,6 @@ from mcusim.results.flash import FlashUse
 from mcusim.results.inspection import ModelInspection
 from mcusim.text import columns, hanging_indent, size, wrapped
 
-__all__ = ["boards_json", "boards_lines", "flash_lines", "flash_notes", "inspection_json", "inspection_table"]
-
 
 def flash_lines(flash: FlashUse) -> list[str]:
     """Bytes by region with their share, the parts, and the sources of the assumed ones."""

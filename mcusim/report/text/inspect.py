@@ -21,18 +21,6 @@ from mcusim.report.text.changes import change_lines
 from mcusim.text import columns, size, wrapped
 from mcusim.units import hertz
 
-__all__ = [
-    "export_json",
-    "export_table",
-    "machine_json",
-    "machine_table",
-    "machines_table",
-    "model_json",
-    "model_table",
-    "zoo_json",
-    "zoo_table",
-]
-
 
 def export_json(graph: Graph, data: bytes, file: str) -> dict[str, Any]:
     """``model file file_bytes sha256`` (of the file), ``macs``, ``weight_bytes`` (constants), ``operators`` (how many

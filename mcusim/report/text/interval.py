@@ -7,19 +7,6 @@ from collections.abc import Iterable
 from mcusim.results.measurement.interval import Interval, Range, RatioInterval
 from mcusim.text import UnitScale, columns, hanging_indent, pick_unit
 
-__all__ = [
-    "ends",
-    "ends_text",
-    "interval_basis",
-    "interval_figures",
-    "interval_lines",
-    "interval_sentences",
-    "interval_summary",
-    "percentage",
-    "range_text",
-    "ratio_text",
-]
-
 
 def percentage(level: float) -> str:
     """``"90 %"``."""

@@ -14,8 +14,6 @@ from mcusim.kernels.kernel_set import FOLDER, Kernel, KernelSet
 from mcusim.machine.cores import CORES
 from mcusim.text import columns, wrapped
 
-__all__ = ["set_json", "set_table", "sets_json", "sets_table"]
-
 
 def sets_json(sets: Sequence[KernelSet]) -> dict[str, Any]:
     """``sets``: for each ``name title operators`` (names), ``kernels`` (lines of the manifest), ``code_bytes`` by core

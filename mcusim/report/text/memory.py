@@ -13,8 +13,6 @@ from mcusim.report.text.verdict import counted_lines
 from mcusim.results.memory_plan import MemoryPlan, Planned
 from mcusim.text import columns, kib, pick_unit, wrapped
 
-__all__ = ["memory_table"]
-
 LONGEST_NAME = 44
 BAR = 24  # characters of the peak
 

@@ -15,8 +15,6 @@ from mcusim.plan.liveness.timeline import timeline
 from mcusim.plan.ordering import Ordering
 from mcusim.text import columns
 
-__all__ = ["Reordered", "reorder_json", "reorder_table"]
-
 
 @dataclass(frozen=True)
 class Reordered(Displayed):

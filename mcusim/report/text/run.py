@@ -25,8 +25,6 @@ from mcusim.text import columns, hanging_indent, percent, pick_unit, size, wrapp
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["run_table"]
-
 LISTED = 10  # invocations
 
 

@@ -12,8 +12,6 @@ from mcusim.report.text.interval import ends, percentage
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.text import columns, hanging_indent, kib, pick_unit, quantity, wrapped
 
-__all__ = ["estimate_text", "sweep_table"]
-
 _BEST = (("fastest", "latency_ms"), ("least energy", "energy_mj"), ("least SRAM", "peak_sram_bytes"))
 _MODELS = 5  # that are listed
 _REASONS = 3  # of failed points that are listed

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from mcusim.machine.description import Machine
     from mcusim.plan.verdict import MemoryVerdict
 
-__all__ = ["counted_lines", "negative_text", "timed", "verdict_text"]
-
 _NAMES = {"sdram": "SDRAM", "flash": "flash", "qspi": "QSPI flash"}  # of kinds of memory; the others are SRAM
 
 

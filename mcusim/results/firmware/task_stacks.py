@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mcusim.image.symbols import Symbol
 
-__all__ = ["TaskStack", "task_stacks"]
-
 FRAME = 32  # bytes
 NEAR = 128
 

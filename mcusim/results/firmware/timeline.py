@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.recording.recording import Recording
     from mcusim.results.emulation import EmulationResult
 
-__all__ = ["FirmwareLane", "Moment", "firmware_lanes"]
-
 Kind = Literal["code", "handler", "asleep", "waits", "transfer"]
 MOST = 100_000  # moments of a lane
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["AS_PUBLISHED", "LEVEL", "RUNTIME", "Interval", "RatioInterval", "Ratios", "RunFeatures"]
-
 LEVEL = 0.9  # of all intervals that are printed
 AS_PUBLISHED = ""  # the setting of a run that is set like the published ones
 RUNTIME = "runtime"  # the interpreter's share in a mix

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["FIGURES", "KernelOutput", "Measured", "error_percent", "output_json", "output_text", "reference"]
-
 FIGURES = ("latency_ms", "supply_current_ma", "energy_mj", "arena_bytes")
 
 

@@ -10,8 +10,6 @@ from fractions import Fraction
 from mcusim.errors import UsageError
 from mcusim.units import quoted
 
-__all__ = ["FIGURES", "GRAMMAR", "ChangeLimit", "parse_limit"]
-
 _TIME = {"s": Fraction(1000), "ms": Fraction(1), "us": Fraction(1, 1000), "µs": Fraction(1, 1000)}
 _ENERGY = {"J": Fraction(1000), "mJ": Fraction(1), "uJ": Fraction(1, 1000), "µJ": Fraction(1, 1000)}
 _BYTES = {"B": Fraction(1), "KiB": Fraction(1 << 10), "MiB": Fraction(1 << 20)}

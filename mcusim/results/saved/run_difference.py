@@ -16,8 +16,6 @@ from mcusim.results.measurement.interval import Ratios
 from mcusim.results.saved.fail_if import ChangeLimit
 from mcusim.results.saved.saved_run import SavedOperator, SavedRun
 
-__all__ = ["UNITS", "FigurePair", "OperatorPair", "RunDifference", "compared", "matched"]
-
 UNITS: Mapping[str, str] = {
     "latency": "ms", "energy": "mJ", "current": "mA", "cycles": "", "sram": "B", "flash": "B",
 }  # fmt: skip

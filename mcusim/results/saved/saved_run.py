@@ -14,8 +14,6 @@ from mcusim.files import read_guarded, utf8_text
 from mcusim.results.measurement.interval import RunFeatures
 from mcusim.units import quoted
 
-__all__ = ["LARGEST_FILE", "SavedOperator", "SavedRun", "read_run", "saved_run"]
-
 LARGEST_FILE = 16 << 20
 MOST = 10**15  # of any figure
 _OPERATORS = 10_000

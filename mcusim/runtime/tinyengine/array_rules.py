@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
 
-__all__ = ["IM2COL", "columns", "filter_bytes", "in_place", "parameter_bytes", "scratch_bytes"]
-
 IM2COL = ("two", "adaptive")
 _WIDE = 2  # bytes of an input in a column, of a widened filter
 _PER_CHANNEL = 8  # bytes of a bias and a scale

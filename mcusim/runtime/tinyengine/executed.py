@@ -14,8 +14,6 @@ from dataclasses import replace
 
 from mcusim.model.graph import Graph, Operator, Tensor
 
-__all__ = ["executed"]
-
 
 def executed(graph: Graph, absorbing: bool = True) -> Graph:
     """``graph`` as compiled code executes it, its operators renumbered; itself where nothing vanishes. ``absorbing``:

@@ -26,8 +26,6 @@ from mcusim.soc.dma.wiring import Wiring
 from mcusim.soc.families.family import family_of
 from mcusim.soc.registry import dma_of, requests_of
 
-__all__ = ["DmaControllers", "controllers"]
-
 MDMA_CHANNELS = 16
 
 

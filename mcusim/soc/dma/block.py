@@ -8,8 +8,6 @@ from mcusim.soc.dma.channel_base import DmaLane
 from mcusim.soc.dma.host import DmaHost
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["DmaBlock"]
-
 
 class DmaBlock(RegisterBlock):
     """``streams``: its streams or channels. A store of a byte or a halfword changes nothing and is a finding: the

@@ -10,8 +10,6 @@ from mcusim.soc.dma.log import LoggedTransfer, Outcome
 from mcusim.soc.dma.request_driven import PacedTransfer
 from mcusim.soc.dma.wiring import Wiring
 
-__all__ = ["DmaLane", "StreamLane"]
-
 
 class DmaLane:
     """One stream or channel. ``names``: its flags by name; ``enabled``: those that may interrupt the core."""

@@ -9,8 +9,6 @@ from mcusim.machine.description import Dma
 from mcusim.memory.state_builder import WritingSide
 from mcusim.soc.dma.wiring import Wiring
 
-__all__ = ["Copy", "CopyOrder"]
-
 
 @dataclass(frozen=True, slots=True)
 class CopyOrder:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import BlockHost, Register, RegisterBlock
 
-__all__ = ["Dmamux"]
-
 REQUEST = 0x7F
 
 

@@ -6,8 +6,6 @@ from typing import Protocol
 
 from mcusim.soc.register_block import BlockHost
 
-__all__ = ["DmaHost", "RequestLine"]
-
 
 class DmaHost(BlockHost, Protocol):
     """The core's clock, its queue of events and its interrupt lines; the registers of peripherals."""

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Direction", "DmaLog", "Event", "LoggedTransfer", "Outcome"]
-
 Direction = Literal["memory to memory", "peripheral to memory", "memory to peripheral"]
 Outcome = Literal["running", "complete", "error", "stopped"]
 Event = Literal["start", "half", "complete", "error", "stop"]

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from mcusim.machine.description import Machine, Region
 
-__all__ = ["reached"]
-
 
 def _by_dma(region: Region) -> bool:
     return region.dma

@@ -20,8 +20,6 @@ from mcusim.memory.dma.units import read_unit, write_unit
 from mcusim.soc.dma.host import RequestLine
 from mcusim.soc.dma.wiring import Wiring
 
-__all__ = ["ALWAYS", "PacedEvent", "PacedOrder", "PacedTransfer", "Side"]
-
 PacedEvent = Literal["half", "complete", "error", "overrun"]
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from mcusim.soc.dma.host import RequestLine
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Lines", "lines_of"]
-
 Lines = Mapping[tuple[str, int, int], RequestLine]
 
 

@@ -10,8 +10,6 @@ from mcusim.memory.system import MemorySystem
 from mcusim.soc.dma.host import DmaHost, RequestLine
 from mcusim.soc.dma.log import DmaLog
 
-__all__ = ["Reach", "Wiring"]
-
 Reach = Callable[[int, int, bool], int]
 
 

@@ -6,8 +6,6 @@ from mcusim.soc.families.rcc import MHZ, Clock, Scale, pll, source
 from mcusim.soc.register_config.derived_figure import Bits
 from mcusim.soc.register_config.register_writes import Registers
 
-__all__ = ["scale_f", "system_f"]
-
 
 def system_f(r: Registers, external: int | None) -> Clock:
     """F4 and F7: HSI, HSE, PLL by its P, by its R (F446, F469)."""

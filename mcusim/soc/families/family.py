@@ -23,20 +23,6 @@ from mcusim.machine.parts import families, family_of_part
 from mcusim.soc.families.rcc import FamilyRegisters
 from mcusim.units import parse_size
 
-__all__ = [
-    "block_at",
-    "blocks_in",
-    "bus_divider",
-    "described",
-    "family_of",
-    "line_name",
-    "memory_map",
-    "name_of",
-    "part_traits",
-    "registers_of",
-    "shared",
-]
-
 _FOLDER = Path(__file__).parent
 _FAMILY = re.compile(r"(?:stm32|nucleo-?|disco-?|\b)([a-z][0-9])[0-9a-z]", re.IGNORECASE)
 

@@ -13,8 +13,6 @@ from mcusim.soc.register_config.derived_figure import Bits
 from mcusim.soc.register_config.register_writes import Registers
 from mcusim.units import hertz
 
-__all__ = ["AHB", "APB", "MHZ", "Clock", "FamilyRegisters", "Scale", "divided", "pll", "source"]
-
 MHZ = 10**6
 AHB = (1,) * 8 + (2, 4, 8, 16, 64, 128, 256, 512)
 APB = (1, 1, 1, 1, 2, 4, 8, 16)

@@ -15,8 +15,6 @@ from math import ceil
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Adc"]
-
 ADC_CLOCK = 36_000_000
 CALIBRATION, OFFSET, OFFSET_AND_LINEARITY, CONVERSION = 116, 1_280, 16_384, 260  # of its clocks
 ADRDY, EOC, EOS, OVR, JEOC, JEOS = 1 << 0, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6  # in ISR, and in IER

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Crc"]
-
 POLYNOMIAL, START = 0x04C1_1DB7, 0xFFFF_FFFF
 RESET, REV_OUT = 1, 1 << 7  # in CR
 WIDTHS = (32, 16, 8, 7)  # by CR.POLYSIZE

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Dma2d"]
-
 START, ABORT, TCIE, TCIF = 1, 4, 1 << 9, 1 << 1
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Exti"]
-
 REQUESTS = {0x1: 6, 0x2: 7, 0x4: 8, 0x8: 9, 0x10: 10, 0x3E0: 23, 0xFC00: 40}  # the same in all families here
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Fmc"]
-
 BUSY, TIME = 1 << 5, 16
 ORDER = {
     1: "clock enable",

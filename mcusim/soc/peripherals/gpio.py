@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Gpio"]
-
 OUTPUT, PULL_UP = 1, 1
 PINS = 16
 

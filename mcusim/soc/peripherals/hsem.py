@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Hsem"]
-
 LOCK, OWNER, CORE = 1 << 31, 0xFFF, 3 << 8  # COREID of the Cortex-M7
 SEMAPHORES = 32
 READ_LOCK = 0x80

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Ltdc"]
-
 ENABLE, IMR, VBR = 1, 1, 2
 LINE, RELOADED = 1, 8  # in IER, ISR and ICR
 VDES, VSYNCS = 1, 4  # in CDSR

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Rcc"]
-
 RMVF = {  # what clears the reset flags, and where they are; the F4's and F7's, the L4+'s, the H7's
     ("CSR", 1 << 24): 0xFE00_0000,
     ("CSR", 1 << 23): 0xFF00_0000,

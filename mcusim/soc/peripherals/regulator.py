@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Regulator"]
-
 MICROSECONDS = 20  # ST DS12023, regulator transition time, typical, as remembered (assumed; on the H7 too)
 SCALES = {"CR1": 0x600, "D3CR": 0xC000}  # where VOS is, by the register that the part has it in
 BUSY = {"SR2": (0x400, True), "CSR1": (0x2000, False), "D3CR": (0x2000, False)}  # and what they are meanwhile

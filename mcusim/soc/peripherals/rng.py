@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Rng"]
-
 ENABLE, READY = 1 << 2, 1
 TIME = 40
 

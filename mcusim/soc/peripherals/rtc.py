@@ -11,8 +11,6 @@ from math import ceil
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Rtc"]
-
 RSF = 1 << 5  # in ISR
 CYCLES, RATE = 2, 32_768
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Syscfg"]
-
 MEM_MODE, SWP_FMC = 7, 3 << 10
 SWAPPED = 1 << 10
 

@@ -16,8 +16,6 @@ from types import MappingProxyType
 
 from mcusim.soc.register_block import BlockHost, Register, RegisterBlock
 
-__all__ = ["Timer"]
-
 CEN, UDIS, URS, OPM, DIR, ARPE = 1, 2, 4, 8, 16, 128  # in CR1
 ASKS = 1 << 8  # UDE in DIER
 UPDATE = 1  # UIE in DIER, UIF in SR, UG in EGR

@@ -9,8 +9,6 @@ from typing import Literal
 from mcusim.machine.description import Duration
 from mcusim.units import hertz
 
-__all__ = ["Bits", "DerivedFigure", "Value", "clocks", "text_of"]
-
 Value = int | bool | str | Duration | None
 Effect = Literal["figure", "followed", "none"]
 

@@ -16,8 +16,6 @@ from mcusim.soc.families.family import registers_of
 from mcusim.soc.register_config.derived_figure import Bits, DerivedFigure, Value, clocks
 from mcusim.soc.register_config.register_writes import Registers
 
-__all__ = ["flash_figures", "qspi_figures", "sdram_figures"]
-
 
 def _region(machine: Machine, kind: DeviceKind) -> Region | None:
     return next((region for region in machine.memory.values() if region.kind == kind), None)

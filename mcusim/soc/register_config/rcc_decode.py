@@ -15,8 +15,6 @@ from mcusim.soc.register_config.derived_figure import Bits, DerivedFigure
 from mcusim.soc.register_config.register_writes import Registers
 from mcusim.units import hertz
 
-__all__ = ["clock_figures", "core_clock", "core_clock_now", "regulator_figures"]
-
 
 def _tree(r: Registers, family: str, external: int | None) -> tuple[Clock, Clock] | None:
     """The clocks of core and bus; None where RCC is not known."""

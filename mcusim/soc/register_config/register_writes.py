@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["BLOCKS", "RegisterWrite", "RegisterWrites", "Registers"]
-
 BLOCKS = frozenset({"RCC", "FLASH", "PWR", "FMC", "QUADSPI"})
 KEPT = 64
 ALL = 0xFFFF_FFFF

@@ -14,8 +14,6 @@ from mcusim.sweeps.conclusions.series import F469, Conclusion, span
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["TARGET_MS", "board_prices", "boards", "cheapest"]
-
 TARGET_MS = 100.0
 _TARGETS = (25, 50, 100, 200, 400, 800)
 _CORES = (

@@ -19,8 +19,6 @@ from mcusim.units import parse_clock
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["clock", "least", "verdict"]
-
 Columns = Mapping[str, Sequence[Line]]
 _FIGURES = ("energy_mj", "supply_current_ma", "cycles", "regulator", "period_energy_mj", "sleep_current_ma")
 

@@ -11,8 +11,6 @@ from mcusim.sweeps.conclusions.series import F469, F746, NEAR, Conclusion, Line,
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["buffering", "dma_beat", "overlays", "sram_budget"]
-
 
 def sram_budget(frame: pandas.DataFrame) -> Iterator[Conclusion]:
     ordered = frame.sort_values("sram_budget", kind="stable").groupby(["model", "machine"])["status"]

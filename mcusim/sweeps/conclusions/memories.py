@@ -10,8 +10,6 @@ from mcusim.sweeps.conclusions.series import F469, F746, NEAR, Conclusion, lines
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["cache_size", "flash_wait_states", "sdram_width", "weights"]
-
 Costs = dict[tuple[str, str], list[float]]
 
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["F469", "F746", "NEAR", "Conclusion", "Line", "lines", "never_falls", "never_rises", "ratios", "span"]
-
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
 NEAR = 1.01  # one percent is no difference
 

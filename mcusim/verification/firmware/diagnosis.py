@@ -25,8 +25,6 @@ from mcusim.verification.firmware.shadow import Report, Shadow
 from mcusim.verification.firmware.variables import ProgramVariables
 from mcusim.verification.firmware.watcher import Clash, Failure, Watcher
 
-__all__ = ["FirmwareDiagnosis"]
-
 _EXCLUSIVE = (0xE850, 0xE8D0, 0xE840, 0xE8C0)  # LDREX; LDREXB and LDREXH; STREX; STREXB and STREXH
 
 

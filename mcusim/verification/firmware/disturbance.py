@@ -17,8 +17,6 @@ from mcusim.emulator.emulator import Emulator
 from mcusim.engine.disturbance import BEAT_CYCLES, MICROSECONDS, STRENGTHS, UNIT
 from mcusim.memory import state_layout as L
 
-__all__ = ["FirmwareDisturbance"]
-
 
 class FirmwareDisturbance:
     """The disturbances of ``seed`` on ``emulator``, from now on."""

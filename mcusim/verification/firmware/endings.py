@@ -16,8 +16,6 @@ from mcusim.verification.firmware.finding import FirmwareFinding, Place
 from mcusim.verification.firmware.places import SourcePlaces
 from mcusim.verification.firmware.shadow import Shadow
 
-__all__ = ["end_storm", "ending_findings", "waits_unheard"]
-
 NEAR = 32  # bytes of code between a load and the loop that it should be in
 
 

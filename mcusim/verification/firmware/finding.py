@@ -9,8 +9,6 @@ from typing import Any
 from mcusim.soc.findings import MISTAKES
 from mcusim.soc.findings import RULES as REGISTER_RULES
 
-__all__ = ["FIRMWARE_RULES", "FirmwareFinding", "Place", "TransferUse"]
-
 FIRMWARE_RULES: Mapping[str, str] = {
     "missing-invalidate": "the core reads bytes that the DMA wrote while its cache may hold older ones",
     "missing-clean": "the DMA reads bytes that the core wrote and that may still be in its cache",

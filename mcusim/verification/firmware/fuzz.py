@@ -13,8 +13,6 @@ from typing import Protocol
 from mcusim.processes import MOST_PROCESSES, cores, deaf, pool
 from mcusim.verification.firmware.result import FirmwareOutcome, FirmwareSeed, FirmwareVerification
 
-__all__ = ["Runnable", "with_seeds"]
-
 SEEDS_EACH = 8  # at least, unless a number of processes is asked for
 QUEUED = 4  # seeds for each process
 

@@ -14,8 +14,6 @@ from mcusim.soc.dma.log import LoggedTransfer
 from mcusim.verification.firmware.shadow import Shadow
 from mcusim.verification.firmware.variables import ProgramVariables
 
-__all__ = ["beyond", "fixed", "shared"]
-
 
 def beyond(transfer: LoggedTransfer, variables: ProgramVariables) -> Iterator[tuple[str, int, int]]:
     """Of a transfer's source and target those that go past their variable: what to say, and the bytes past it."""

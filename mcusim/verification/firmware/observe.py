@@ -15,8 +15,6 @@ from mcusim.verification.firmware.shadow import Shadow
 from mcusim.verification.firmware.variables import ProgramVariables
 from mcusim.verification.firmware.watcher import Watcher
 
-__all__ = ["observed"]
-
 
 def observed(
     emulator: Emulator, image: Image, run: Callable[[], Stop], printed: list[bytes], seed: int | None = None

@@ -14,8 +14,6 @@ from mcusim.soc.families.family import family_of, line_name
 from mcusim.verification.firmware.finding import Place
 from mcusim.verification.firmware.variables import ProgramVariables
 
-__all__ = ["SourcePlaces"]
-
 
 class SourcePlaces:
     """Those of ``image``, which runs on ``emulator``."""

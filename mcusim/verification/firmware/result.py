@@ -11,8 +11,6 @@ from mcusim.display import Displayed, SavedAsJson
 from mcusim.machine.description import Machine
 from mcusim.verification.firmware.finding import FirmwareFinding, Place
 
-__all__ = ["FirmwareOutcome", "FirmwareSeed", "FirmwareVerification"]
-
 Bytes = tuple[int, bytes]  # first address, contents
 _TIMES = re.compile(r"\b(cycles?|ticks?|ns|us|µs|ms|s|seconds?|time|took|latency|fps)\b", re.IGNORECASE)
 

@@ -9,8 +9,6 @@ from mcusim.emulator.emulator import Emulator
 from mcusim.soc.families.family import family_of
 from mcusim.soc.registry import clock_bit
 
-__all__ = ["clock_missing"]
-
 
 def clock_missing(emulator: Emulator, controller: str) -> str | None:
     """The bit of RCC that has to be set for ``controller``, where a program that was run from reset has not set it."""

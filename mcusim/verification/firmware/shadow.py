@@ -17,8 +17,6 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes
 from mcusim.memory.race_detector import layout as W
 
-__all__ = ["Report", "Shadow"]
-
 
 @dataclass(frozen=True, slots=True)
 class Report:

@@ -8,8 +8,6 @@ from mcusim.text import size, wrapped
 from mcusim.verification.firmware.finding import FIRMWARE_RULES, FirmwareFinding, Place, TransferUse
 from mcusim.verification.firmware.result import FirmwareVerification
 
-__all__ = ["firmware_verification_table"]
-
 SHOWN, FAILED_SHOWN, WIDTH = 20, 10, 80
 ENDS = {
     "exit": "the program ended with status {0}",

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from mcusim.image.image import Image
 
-__all__ = ["ProgramVariables", "Variable"]
-
 ENCLOSING = 8  # symbols looked back at for one that encloses an address
 
 

@@ -26,8 +26,6 @@ from mcusim.verification.firmware.set_up_rules import clock_missing
 from mcusim.verification.firmware.shadow import Shadow
 from mcusim.verification.firmware.variables import ProgramVariables
 
-__all__ = ["Clash", "Failure", "Watcher"]
-
 _STREAM = re.compile(r"_(?:[SC](\d+)(?:CR|NDTR)|C(?:CR|NDTR)(\d+))$")
 _STATUS = re.compile(r"_C(\d+)ISR$")  # a channel of the MDMA has its own
 

@@ -16,8 +16,6 @@ from mcusim.verification.proof.happens_before import Order
 from mcusim.verification.proof.last_writer import ByteMap
 from mcusim.verification.proof.task_accesses import CacheLines, accesses, called, host_spans
 
-__all__ = ["Coherency"]
-
 
 @dataclass(slots=True)
 class Held:

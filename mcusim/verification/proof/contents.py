@@ -18,8 +18,6 @@ from mcusim.verification.proof.last_writer import HOST, NOBODY, ByteHistory, Las
 from mcusim.verification.proof.task_accesses import TILED, called
 from mcusim.verification.proof.tensor_homes import TensorHomes
 
-__all__ = ["Contents"]
-
 KINDS: Mapping[str, str] = {"input0": "input", "filter": "filter", "bias": "bias", "input1": "input1"} | {
     name: name for name in ("multiplier", "shift")
 }  # role -> kind of the transfer that copies it in

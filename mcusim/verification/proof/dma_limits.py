@@ -13,8 +13,6 @@ from mcusim.program.program import Compute, Maintain, Program, Span, Task, Trans
 from mcusim.verification.findings import Findings
 from mcusim.verification.proof.task_accesses import called
 
-__all__ = ["Limits"]
-
 
 class Limits:
     """Checks ``program`` against ``machine``. Raises ProgramError for a program that is malformed there."""

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 from mcusim.program.program import Task
 
-__all__ = ["Order"]
-
 
 class Order:
     """A vector clock for each of ``tasks``: how many tasks of every lane are over at its start.

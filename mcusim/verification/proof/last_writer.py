@@ -18,8 +18,6 @@ from mcusim.verification.findings import Findings
 from mcusim.verification.proof.happens_before import Order
 from mcusim.verification.proof.task_accesses import accesses, called, host_spans
 
-__all__ = ["HOST", "MOST_VISITS", "NOBODY", "ByteHistory", "ByteMap", "LastWriter"]
-
 MOST_VISITS = 4_000_000  # runs that a proof may look at; 40,000 tasks of a planner come to some 300,000
 
 T = TypeVar("T")

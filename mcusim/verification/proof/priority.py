@@ -16,8 +16,6 @@ from mcusim.verification.proof.happens_before import Order
 from mcusim.verification.proof.last_writer import ByteMap
 from mcusim.verification.proof.task_accesses import called
 
-__all__ = ["check_priorities"]
-
 NEAR = 64
 TILES = ("input", "input1")
 Lane = list[int]  # places of its tasks

@@ -13,8 +13,6 @@ from mcusim.verification.proof.last_writer import LastWriter
 from mcusim.verification.proof.priority import check_priorities
 from mcusim.verification.proof.row_coverage import check_rows
 
-__all__ = ["prove"]
-
 
 def prove(program: Program, machine: Machine) -> list[Finding]:
     """What is wrong with ``program`` on ``machine``; an empty list is a proof that no timing makes it go wrong.

@@ -8,8 +8,6 @@ from mcusim.program.program import Compute, Program
 from mcusim.verification.findings import Findings
 from mcusim.verification.proof.task_accesses import called
 
-__all__ = ["check_rows", "needed_rows"]
-
 
 def needed_rows(task: Compute) -> tuple[int, int]:
     """First input row and the one after the last that the windows of the task's output rows reach in the tensor."""

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from mcusim.machine.description import Machine
 from mcusim.program.program import Compute, Maintain, Program, Span, Task, Transfer, steps_of
 
-__all__ = ["TILED", "CacheLines", "accesses", "called", "host_spans"]
-
 TILED = ("input", "input1", "output")  # kinds of transfer that belong to one tile
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from mcusim.program.program import Buffer, Program, steps_of
 
-__all__ = ["TensorHomes"]
-
 
 class TensorHomes:
     """Buffers with a content of their own (not overlays, not scratch) by address; ``producer`` by buffer name."""

@@ -16,8 +16,6 @@ from mcusim.verification.proof.task_accesses import called
 from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.sanitizer.sanitizer import APPLICATION, Sanitizer, Violation
 
-__all__ = ["Diagnosis"]
-
 FAR = 1 << 40
 
 

@@ -17,8 +17,6 @@ from mcusim.verification.findings import MOST, Finding
 from mcusim.verification.proof.last_writer import MOST_VISITS
 from mcusim.verification.proof.task_accesses import CacheLines, called
 
-__all__ = ["shared_edges"]
-
 T = TypeVar("T")
 
 

@@ -16,8 +16,6 @@ from mcusim.verification.sanitizer.false_sharing import shared_edges
 from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.sanitizer.sanitizer import Sanitizer
 
-__all__ = ["MODES", "Monitor", "make_monitor"]
-
 MODES = ("off", "report", "halt")
 
 

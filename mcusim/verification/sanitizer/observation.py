@@ -10,8 +10,6 @@ from typing import Any
 
 from mcusim.verification.findings import Finding
 
-__all__ = ["Observation"]
-
 _PLACE = (
     "operator", "type", "tile", "tiles", "buffer", "address", "line", "pc", "source", "function", "cycle", "times"
 )  # fmt: skip

@@ -24,8 +24,6 @@ from mcusim.memory.cache import shadow as N
 from mcusim.program.program import Compute, Program, Span, Transfer
 from mcusim.verification.proof.last_writer import ByteMap
 
-__all__ = ["APPLICATION", "Sanitizer", "Violation"]
-
 APPLICATION = 65_535  # who wrote the inputs; tasks have their position and one
 Run = tuple[int, int, int]  # first byte, end, writer
 

@@ -11,8 +11,6 @@ from mcusim.model.operators import OPERATORS
 from mcusim.model.shapes import RULES
 from tests.support.kernels.kernel_case import RANGE, Case
 
-__all__ = ["SEEDS", "Net"]
-
 SEEDS = [(seed, "uint8" if seed % 4 == 3 else "int8") for seed in range(24)]
 KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D", "ADD", "MUL", "PAD", "AVERAGE_POOL_2D", "MAX_POOL_2D", "SPLIT",
          "CONCATENATION", "LOGISTIC", "HARD_SWISH", "RESIZE_BILINEAR", "TRANSPOSE")  # fmt: skip

@@ -16,8 +16,6 @@ from mcusim.runtime.runtime import find_runtime
 from tests.support.graphs.litert import LiteRT
 from tests.support.paths import REPOSITORY
 
-__all__ = ["litert_tensors", "model_file", "read"]
-
 
 def model_file(name: str) -> Path | None:
     """``name.tflite`` of ``$MCUSIM_MODELS``, by default ``../shared/models`` next to the repository."""

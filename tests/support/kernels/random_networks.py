@@ -18,8 +18,6 @@ from mcusim.model.zoo.explicit_pads import with_pads
 from mcusim.model.zoo.names import ZooName
 from mcusim.model.zoo.quantization import ZooQuantizer
 
-__all__ = ["PADS", "random_network", "with_floats"]
-
 Layers = list[tuple[Any, ...]]
 PADS = ("none", "strided", "all", "exact")  # which windows have a PAD of their own before them
 MOST_MACS = 4_000_000

@@ -10,8 +10,6 @@ from typing import Any
 from mcusim.labs.grader import Rules
 from mcusim.labs.lab import Arrange, Ask, Choose, Design, Predict, Step, Write
 
-__all__ = ["RULES_IN_PAGE", "answer_file", "axe_findings", "do_step", "plain_rules", "start", "typed_into"]
-
 # what the page judges with: the rules of a question of a student, and verdicts of texts after so many wrong answers, of
 # which one had no hint
 RULES_IN_PAGE = """([id, seed, texts, tries]) => {

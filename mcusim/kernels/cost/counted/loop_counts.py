@@ -23,8 +23,6 @@ from mcusim.kernels.cost.counted.variants import variant
 from mcusim.kernels.cost.profile import CoreCosts
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["compute_cycles", "counts", "inside", "per_call"]
-
 PER_CALL = ("sum",)
 
 

@@ -21,8 +21,6 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["Call", "DeviceFault", "device_fault", "kernel_kind", "replay_call"]
-
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
 _SLOT = {"filter": N.W, "bias": N.BIAS, "multiplier": N.MUL, "shift": N.SHIFT, "scratch": N.SCR}
 # what an operator that the set does not have is costed as, by its trait ``costed_as``; else as bytes that move

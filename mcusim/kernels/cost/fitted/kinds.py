@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["KINDS", "NestKind", "kind_of"]
-
 
 class NestKind(NamedTuple):
     """``nest`` is a function of a ``nests`` module; ``levels`` names its levels from the second on."""

@@ -11,8 +11,6 @@ from mcusim.plan.liveness.timeline import Timeline
 from mcusim.report.html.memory_figures.hover import HATCHED, Tooltips
 from mcusim.report.html.memory_figures.working_set import MOST
 
-__all__ = ["Stay", "address_map", "placements"]
-
 _MOVES = "#7c3aed"
 _ARROWS = ((60, 1.5, 1.0, 8), (300, 1.0, 1.0, 6), (MOST, 0.75, 0.4, 3))  # up to so many: width, opacity, head
 

@@ -11,8 +11,6 @@ from mcusim.model.graph import Graph
 from mcusim.plan.liveness.timeline import Resident, Timeline
 from mcusim.report.html.page import plain, shortened
 
-__all__ = ["HATCHED", "WEIGHTS_COLOUR", "Tooltips", "colour", "operator_label"]
-
 WEIGHTS_COLOUR = "#c4c9cf"
 HATCHED = {  # the marker of weights
     "color": WEIGHTS_COLOUR,

@@ -14,8 +14,6 @@ from mcusim.report.html.memory_figures.working_set import bars
 from mcusim.report.html.page import PlotFigure
 from mcusim.report.html.style import LAYOUT, axis
 
-__all__ = ["Scale", "order_figure"]
-
 _MARK, _BOUND, _POOL, _BEFORE = "#e11d48", "#0284c7", "#a16207", "#7c8794"
 _LAYOUT = {**LAYOUT, "showlegend": False, "uniformtext": {"mode": "hide", "minsize": 9}}
 _X_AXIS = {"anchor": "y2", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}

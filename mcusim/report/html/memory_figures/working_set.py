@@ -10,8 +10,6 @@ from typing import Any
 from mcusim.plan.liveness.timeline import Timeline
 from mcusim.report.html.memory_figures.hover import HATCHED, WEIGHTS_COLOUR, Tooltips
 
-__all__ = ["MOST", "ResidentSegment", "bars", "segments"]
-
 MOST = 8_000  # pieces in one plot; more make a file and a page slow
 
 

@@ -13,8 +13,6 @@ from mcusim.results.energy import ENERGY_COLOURS, operator_energy
 if TYPE_CHECKING:
     from mcusim.engine.run import OperatorRun, Run
 
-__all__ = ["breakdown_figure", "causes_of", "operator_labels", "times"]
-
 _PLOTS, _LETTER = 470, 5.9  # pixels: both plots without labels, a letter of a label
 
 

@@ -18,8 +18,6 @@ from mcusim.text import quantity
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["RUN_COLOURS", "differences_figure", "lanes_compared", "operator_bars", "operators_figure", "totals_figure"]
-
 # distinguishable with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
 RUN_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c")
 _ROW, _BAR = 24, 30  # pixels

@@ -15,8 +15,6 @@ from mcusim.report.html.style import FIRMWARE_COLOURS, LAYOUT, axis, legend, too
 from mcusim.results.emulation import EmulationResult
 from mcusim.results.firmware.timeline import FirmwareLane, Moment
 
-__all__ = ["firmware_time_figure", "latency_figure"]
-
 _NAMES = {"code": "code", "handler": "handler", "asleep": "asleep", "waits": "waits for DMA", "transfer": "transfer"}
 _COLOURS = ("#6ea8dc", "#e3b04b", "#5fc4a4", "#e58ac6", "#b58be0", "#f0954c", "#d1bd55", "#8f98a3")
 _HEIGHT, _STEPS = 300, 32

@@ -17,8 +17,6 @@ from mcusim.results.over_time import core_segments, stretches
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["PALETTE", "Entry", "Lane", "LanePiece", "as_json", "lanes", "slots", "traces"]
-
 SLOTS = 1200  # of a picture that cannot be zoomed: pixels of a wide plot
 _SHADES = {"operator": "#9fc3e6", "next operator": "#c9dcef"}
 PALETTE = {**CAUSE_COLOURS, **TRANSFER_COLOURS, **FIRMWARE_COLOURS, **_SHADES}  # by the name of a part

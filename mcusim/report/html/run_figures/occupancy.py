@@ -18,8 +18,6 @@ from mcusim.text import size
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["OccupancyBlock", "address_map", "blocks", "curves", "mapped"]
-
 _JOINED = 64  # bytes of padding between two blocks that are drawn as one
 
 

@@ -25,8 +25,6 @@ from mcusim.text import size
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["Panel", "lane_chips", "lanes_panel", "row_names", "stacked", "time_figure"]
-
 _LANE, _BUS, _USE, _MAP, _FLAT, _GAP = 30, 110, 120, 170, 80, 34  # pixels of height
 _FOOT, _HEAD, _LEFT = 46, 26, 66
 _MAPS = 3  # at most

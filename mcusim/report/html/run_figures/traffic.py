@@ -12,8 +12,6 @@ from mcusim.report.html.style import LAYOUT, MERGED, axis, legend, tooltip
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["areas", "rates", "traffic_figure"]
-
 BINS = 300
 
 

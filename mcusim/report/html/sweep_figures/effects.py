@@ -14,8 +14,6 @@ from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.html.sweep_figures.table import BAD, GOOD, OUTPUTS, Level, Point, Sweep
 from mcusim.text import percent
 
-__all__ = ["LAYOUT", "MOST_MAPS", "axis", "heat_maps", "note", "tornado"]
-
 LAYOUT: dict[str, Any] = {**style.LAYOUT, "margin": {"l": 58, "r": 14, "t": 12, "b": 44}, "showlegend": False}
 
 

@@ -9,8 +9,6 @@ from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.html.sweep_figures.effects import LAYOUT, axis, note
 from mcusim.report.html.sweep_figures.table import OUTPUTS, Point, Sweep
 
-__all__ = ["MOST_LINES", "parallel"]
-
 MOST_LINES = 1000
 _FEW = 200
 _COLOURS = ("#1b7f79", "#57a773", "#c2a83e", "#e08e45", "#cf5c36", "#a4243b")  # from short to long

@@ -9,8 +9,6 @@ from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.html.sweep_figures.effects import LAYOUT, axis
 from mcusim.report.html.sweep_figures.table import COLOURS, Point, Sweep
 
-__all__ = ["front", "pareto"]
-
 _GREY = "#7d8590"
 _SYMBOLS = ("circle", "diamond", "square", "cross")
 _MOST = 3000  # points of all models together

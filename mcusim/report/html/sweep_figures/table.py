@@ -13,8 +13,6 @@ from mcusim.report.html.page import plain, shortened
 from mcusim.text import UnitScale, pick_unit, size
 from mcusim.units import magnitude
 
-__all__ = ["BAD", "COLOURS", "GOOD", "OUTPUTS", "Level", "Point", "StudyLike", "Sweep"]
-
 # distinguishable with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d8590", "#a3a500")
 GOOD, BAD = "#009e73", "#d55e00"

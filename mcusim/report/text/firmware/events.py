@@ -5,9 +5,6 @@ from __future__ import annotations
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.text import columns, size
 
-__all__ = ["event_lines"]
-
-
 MOST_RESETS = 10  # that are listed
 
 

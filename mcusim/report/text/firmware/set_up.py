@@ -9,8 +9,6 @@ from mcusim.emulator.register_config import SetUpRow
 from mcusim.results.emulation import EmulationResult, FirmwareSetUp, place
 from mcusim.text import columns, hanging_indent, wrapped
 
-__all__ = ["set_up_lines", "used"]
-
 
 def used(row: SetUpRow, set_up: FirmwareSetUp) -> Literal["machine", "firmware", "followed", "nothing"]:
     """Whose value the run has."""

@@ -21,8 +21,6 @@ from mcusim.soc.dma.log import Direction, LoggedTransfer, Outcome
 from mcusim.soc.dma.request_driven import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.soc.dma.wiring import Wiring
 
-__all__ = ["Channel"]
-
 CCR, CNDTR, CPAR, CMAR, CM1AR = range(0, 20, 4)
 NAMES = {CCR: "CCR", CNDTR: "CNDTR", CPAR: "CPAR", CMAR: "CMAR", CM1AR: "CM1AR"}
 FREE = R.ENABLE | R.COMPLETE | R.HALF | R.ERROR  # of CCR while EN is set

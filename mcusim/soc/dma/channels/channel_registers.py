@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COMPLETE", "CURRENT_TARGET", "ENABLE", "ERROR", "FLAG_NAMES", "HALF", "ChannelSetting", "enabled_events"]
-
 ENABLE, CURRENT_TARGET = 1, 1 << 16
 COMPLETE, HALF, ERROR = 2, 4, 8  # a channel's flags in ISR; bit 0 shows that one of them is set
 FLAG_NAMES = {"TCIF": COMPLETE, "HTIF": HALF, "TEIF": ERROR}

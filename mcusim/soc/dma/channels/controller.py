@@ -8,8 +8,6 @@ from mcusim.soc.dma.block import DmaBlock
 from mcusim.soc.dma.channels.channel import Channel
 from mcusim.soc.dma.wiring import Wiring
 
-__all__ = ["ChannelController"]
-
 ISR, IFCR = 0x00, 0x04
 FIRST, STRIDE = 0x08, 0x14
 ANY, ALL = 1, 0xE  # GIF, and the flags behind it

@@ -24,8 +24,6 @@ from mcusim.soc.dma.reach import reached
 from mcusim.soc.dma.request_driven import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.soc.dma.wiring import Wiring
 
-__all__ = ["MdmaChannel"]
-
 ISR, IFCR, ESR, CR, TCR, BNDTR, SAR, DAR, BRUR, LAR, TBR = range(0, 0x2C, 4)
 MAR, MDR = 0x30, 0x34
 NAMES = {

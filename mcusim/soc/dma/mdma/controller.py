@@ -8,8 +8,6 @@ from mcusim.soc.dma.block import DmaBlock
 from mcusim.soc.dma.mdma.channel import NAMES, MdmaChannel
 from mcusim.soc.dma.wiring import Wiring
 
-__all__ = ["MdmaController"]
-
 FIRST, STRIDE = 0x40, 0x40
 
 

@@ -8,21 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = [
-    "ADDRESS_ERROR",
-    "BLOCK",
-    "BLOCKS",
-    "BLOCK_ERROR",
-    "BUFFER",
-    "CHANNEL",
-    "ENABLE",
-    "ERROR",
-    "FLAG_NAMES",
-    "REQUEST",
-    "MdmaSetting",
-    "enabled_events",
-]
-
 ENABLE, REQUEST = 1, 1 << 16  # in CCR; in CISR the latter's place shows that a request is being served
 ERROR, CHANNEL, BLOCKS, BLOCK, BUFFER = 1, 2, 4, 8, 16  # flags in CISR
 FLAG_NAMES = {"TEIF": ERROR, "CTCIF": CHANNEL, "BRTIF": BLOCKS, "BTIF": BLOCK, "TCIF": BUFFER}

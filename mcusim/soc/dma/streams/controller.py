@@ -9,8 +9,6 @@ from mcusim.soc.dma.streams.stream import Stream
 from mcusim.soc.dma.streams.stream_registers import FLAG_SHIFTS
 from mcusim.soc.dma.wiring import Wiring
 
-__all__ = ["StreamController"]
-
 FLAGS, CLEARS = (0x00, 0x04), (0x08, 0x0C)  # LISR, HISR; LIFCR, HIFCR
 FIRST, STRIDE = 0x10, 0x18
 ALL = 0x3D  # a stream's flags

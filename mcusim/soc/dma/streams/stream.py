@@ -18,8 +18,6 @@ from mcusim.soc.dma.request_driven import ALWAYS, PacedEvent, PacedOrder, PacedT
 from mcusim.soc.dma.streams import stream_registers as R
 from mcusim.soc.dma.wiring import Wiring
 
-__all__ = ["Stream"]
-
 CR, NDTR, PAR, M0AR, M1AR, FCR = range(0, 24, 4)
 NAMES = {CR: "CR", NDTR: "NDTR", PAR: "PAR", M0AR: "M0AR", M1AR: "M1AR", FCR: "FCR"}
 WRITABLE = {CR: 0x1FFF_FFFF, NDTR: 0xFFFF, PAR: 0xFFFF_FFFF, M0AR: 0xFFFF_FFFF, M1AR: 0xFFFF_FFFF, FCR: 0x87}

@@ -11,25 +11,6 @@ from typing import Final, Literal
 
 from mcusim.soc.dma.log import Direction
 
-__all__ = [
-    "COMPLETE",
-    "DIRECTIONS",
-    "DIRECT_ERROR",
-    "ENABLE",
-    "ERROR",
-    "FIFO_ERROR",
-    "FLAG_NAMES",
-    "FLAG_SHIFTS",
-    "FREE_WHILE_ENABLED",
-    "HALF",
-    "MEMORY_TO_MEMORY",
-    "MEMORY_TO_PERIPHERAL",
-    "PERIPHERAL_TO_MEMORY",
-    "STREAMS",
-    "StreamControl",
-    "enabled_events",
-]
-
 ENABLE = 1
 CURRENT_TARGET = 1 << 19
 FREE_WHILE_ENABLED = 0x1F  # EN and the interrupt enables; the other fields of CR are protected while EN is set

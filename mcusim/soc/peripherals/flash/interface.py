@@ -16,8 +16,6 @@ from mcusim.soc.register_block import RegisterBlock
 if TYPE_CHECKING:
     from mcusim.soc.program_flash import FlashStore, ProgramFlash
 
-__all__ = ["FLASH_KEYS", "OPTION_KEYS", "FlashInterface"]
-
 FLASH_KEYS = 0x4567_0123, 0xCDEF_89AB
 OPTION_KEYS = 0x0819_2A3B, 0x4C5D_6E7F
 

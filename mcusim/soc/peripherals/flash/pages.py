@@ -17,8 +17,6 @@ from mcusim.soc.peripherals.flash.interface import FLASH_KEYS, OPTION_KEYS, Flas
 if TYPE_CHECKING:
     from mcusim.soc.program_flash import FlashStore
 
-__all__ = ["PageFlash"]
-
 EOP, OPERR, PROGERR, WRPERR, PGAERR, SIZERR, PGSERR, BSY = 1, 2, 8, 16, 32, 64, 128, 1 << 16
 ERRORS = PROGERR | WRPERR | PGAERR | SIZERR | PGSERR
 PG, PER, MER1, MER2, START, OPTSTRT, FSTPG = 1, 2, 4, 1 << 15, 1 << 16, 1 << 17, 1 << 18

@@ -18,8 +18,6 @@ from mcusim.soc.peripherals.flash.interface import FLASH_KEYS, OPTION_KEYS, Flas
 if TYPE_CHECKING:
     from mcusim.soc.program_flash import FlashStore
 
-__all__ = ["SectorFlash", "SectorFlashF7"]
-
 EOP, OPERR, WRPERR, PGAERR, PGPERR, PGSERR, BSY = 1, 2, 16, 32, 64, 128, 1 << 16
 ERRORS = WRPERR | PGAERR | PGPERR | PGSERR
 PG, SER, MER1, MER2, STRT, EOPIE, ERRIE, LOCK = 1, 2, 4, 1 << 15, 1 << 16, 1 << 24, 1 << 25, 1 << 31

@@ -16,8 +16,6 @@ from mcusim.soc.peripherals.flash.interface import FLASH_KEYS, OPTION_KEYS, Flas
 if TYPE_CHECKING:
     from mcusim.soc.program_flash import FlashStore
 
-__all__ = ["WordFlash"]
-
 LOCK, PG, SER, BER, FW, START = 1, 2, 4, 8, 1 << 6, 1 << 7  # CR
 BSY, WBNE, QW, EOP, PGSERR, STRBERR, INCERR = 1, 2, 4, 1 << 16, 1 << 18, 1 << 19, 1 << 21  # SR; interrupts in CR too
 EVENTS = 0x07EF_0000

@@ -14,8 +14,6 @@ from collections.abc import Callable
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["I2c"]
-
 PE = 1 << 0  # in CR1
 START, STOP, RESET = 1 << 8, 1 << 9, 1 << 15  # in CR1 of those with SR1
 SB, AF = 1 << 0, 1 << 10  # in SR1

@@ -16,8 +16,6 @@ from collections.abc import Mapping
 from mcusim.soc.peripherals.serial.nor_flash import NorFlash
 from mcusim.soc.register_block import BlockHost, Register, RegisterBlock
 
-__all__ = ["Quadspi"]
-
 EN, ABORT, DMAEN, TCEN, APMS, PMM = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 22, 1 << 23  # in CR
 TEF, TCF, FTF, SMF, TOF, BUSY = (1 << n for n in range(6))  # in SR; the enable bits are 16 higher in CR
 WRITE, READ, POLL, MAPPED = range(4)  # CCR.FMODE

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import WORD, RegisterBlock
 
-__all__ = ["SizedSpi"]
-
 SPE, CSTART, CSUSP, HDDIR = 1 << 0, 1 << 9, 1 << 10, 1 << 11  # in CR1
 RXDMAEN, TXDMAEN = 1 << 14, 1 << 15  # in CFG1
 RXP, TXP, DXP, EOT, TXTF, SUSP, TXC, RXWNE = (1 << n for n in (0, 1, 2, 3, 4, 11, 12, 15))  # in SR

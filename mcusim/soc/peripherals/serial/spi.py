@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Spi"]
-
 ENABLE = 1 << 6  # SPE in CR1
 LONG = 1 << 11  # DFF in CR1
 RXNE, TXE, BUSY = 1 << 0, 1 << 1, 1 << 7  # in SR

@@ -15,8 +15,6 @@ from collections.abc import Mapping
 
 from mcusim.soc.register_block import BlockHost, Register, RegisterBlock
 
-__all__ = ["Usart"]
-
 ENABLE_F4, ENABLE = 1 << 13, 1 << 0  # UE in CR1
 PEIE, TXEIE, TCIE, RXNEIE, IDLEIE, TE, RE = 1 << 8, 1 << 7, 1 << 6, 1 << 5, 1 << 4, 1 << 3, 1 << 2
 DMAT, DMAR, EIE, CTSIE = 1 << 7, 1 << 6, 1 << 0, 1 << 10  # in CR3

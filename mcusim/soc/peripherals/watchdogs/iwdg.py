@@ -13,8 +13,6 @@ from math import ceil
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Iwdg"]
-
 START, REFRESH, UNLOCK = 0xCCCC, 0xAAAA, 0x5555
 LSI = 32_000
 UPDATES = {"PR": 1, "RLR": 2, "WINR": 4}  # their bits in SR

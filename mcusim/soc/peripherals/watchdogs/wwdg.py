@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from mcusim.soc.register_block import RegisterBlock
 
-__all__ = ["Wwdg"]
-
 WDGA, COUNT, LAST = 0x80, 0x7F, 0x40
 EWI, EWIF = 1 << 9, 1
 PRESCALE = 4096
