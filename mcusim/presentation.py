@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 # what makes what of a class, loaded on first use
 _MAKERS: dict[str, dict[str, str]] = {
     "mcusim.results.advice:Advice": {
-        "table": "mcusim.report.text.advice:advice_table",
+        "table": "mcusim.report.run.advice_text:advice_table",
         "JSON": "mcusim.results.advice:Advice.to_json",
     },
     "mcusim.results.result:Result": {
-        "table": "mcusim.report.text.run:run_table",
+        "table": "mcusim.report.run.table:run_table",
         "summary": "mcusim.report.html.notebook:result_html",
         "page": "mcusim.report.html.pages:result_page",
         "JSON": "mcusim.results.result:to_json",
@@ -43,15 +43,15 @@ _MAKERS: dict[str, dict[str, str]] = {
         "JSON": "mcusim.api.compare:Comparison.to_json",
     },
     "mcusim.results.emulation:EmulationResult": {
-        "table": "mcusim.report.text.emulation:emulation_table",
-        "page": "mcusim.report.html.firmware_page:firmware_page",
-        "JSON": "mcusim.report.json.emulation:emulation_json",
+        "table": "mcusim.report.firmware.table:emulation_table",
+        "page": "mcusim.report.firmware.page:firmware_page",
+        "JSON": "mcusim.report.firmware.json:emulation_json",
         "trace": "mcusim.report.export.firmware:firmware_perfetto",
     },
     "mcusim.results.memory_plan:MemoryPlan": {
-        "table": "mcusim.report.text.memory:memory_table",
-        "page": "mcusim.report.html.memory_page:memory_html",
-        "JSON": "mcusim.report.json.memory:memory_json",
+        "table": "mcusim.report.memory.table:memory_table",
+        "page": "mcusim.report.memory.page:memory_html",
+        "JSON": "mcusim.report.memory.json:memory_json",
     },
     "mcusim.verification.firmware.result:FirmwareVerification": {
         "table": "mcusim.verification.firmware.table:firmware_verification_table",
@@ -68,22 +68,22 @@ _MAKERS: dict[str, dict[str, str]] = {
         "table": "mcusim.evidence.calibrate.result:calibration_table",
     },
     "mcusim.machine.description:Machine": {
-        "table": "mcusim.report.text.inspect:machine_table",
+        "table": "mcusim.report.inspection_tables:machine_table",
     },
     "mcusim.results.inspection:ModelInspection": {
-        "table": "mcusim.report.text.flash:inspection_table",
-        "JSON": "mcusim.report.text.flash:inspection_json",
+        "table": "mcusim.report.flash_text:inspection_table",
+        "JSON": "mcusim.report.flash_text:inspection_json",
     },
-    "mcusim.report.text.reorder:Reordered": {
-        "table": "mcusim.report.text.reorder:reorder_table",
+    "mcusim.report.reorder_table:Reordered": {
+        "table": "mcusim.report.reorder_table:reorder_table",
     },
     "mcusim.results.saved.run_difference:RunDifference": {
-        "table": "mcusim.report.text.diff:diff_table",
-        "page": "mcusim.report.html.diff_page:diff_page",
+        "table": "mcusim.report.diff.table:diff_table",
+        "page": "mcusim.report.diff.page:diff_page",
         "JSON": "mcusim.results.saved.run_difference:RunDifference.to_json",
     },
     "mcusim.model.graph:Graph": {
-        "table": "mcusim.report.text.inspect:model_table",
+        "table": "mcusim.report.inspection_tables:model_table",
     },
     "mcusim.results.film:Film": {
         "page": "mcusim.report.html.film_page:film_page",

@@ -14,7 +14,7 @@ from mcusim import presentation
 from mcusim.api.plan_memory import memory
 from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import program_path
-from mcusim.report.json.emulation import emulation_json
+from mcusim.report.firmware.json import emulation_json
 from tests.results.test_energy_and_results import make_result
 
 

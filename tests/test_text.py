@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.report.html.run_page import summary
-from mcusim.report.text.compare import compare_table
-from mcusim.report.text.interval import ends_text
-from mcusim.report.text.run import run_table
-from mcusim.report.text.sweep import sweep_table
+from mcusim.report.compare.table import compare_table
+from mcusim.report.run.interval_text import ends_text
+from mcusim.report.run.page import summary
+from mcusim.report.run.table import run_table
+from mcusim.report.sweep.table import sweep_table
 from mcusim.results.difference import explain, sentence
 from mcusim.text import UnitScale, pick_unit, quantity
 from tests.support.pages.made_results import make_result

@@ -20,9 +20,9 @@ from mcusim.model.graph import Graph
 from mcusim.plan import policy_names, require_effect
 from mcusim.plan.options import IN_PLACE, PATCHES, RUNTIME, WITHOUT, without_effect
 from mcusim.program.unknown_operators import opaque_types, require_known
-from mcusim.report.ablation import ablation_json, ablation_table
-from mcusim.report.compare_pairs import differences_json, paired
-from mcusim.report.text.compare import compare_table, ratio
+from mcusim.report.compare.ablation import ablation_json, ablation_table
+from mcusim.report.compare.pairs import differences_json, paired
+from mcusim.report.compare.table import compare_table, ratio
 from mcusim.results import Result, to_json
 from mcusim.results.measurement.interval import Ratios
 from mcusim.results.measurement.measured import error_percent
@@ -57,8 +57,8 @@ class Comparison(Displayed, SavedAsJson, SavedAsPage):
 
     def to_json(self) -> dict[str, Any]:
         """``rows`` as :func:`~mcusim.results.to_json` gives them, ``external_over_tinyops`` by model and machine, and
-        ``differences``: why rows of a model differ in latency (:func:`mcusim.report.compare_pairs.differences_json`);
-        of an ablation ``ablation`` too (:func:`mcusim.report.ablation.ablation_json`).
+        ``differences``: why rows of a model differ in latency (:func:`mcusim.report.compare.pairs.differences_json`);
+        of an ablation ``ablation`` too (:func:`mcusim.report.compare.ablation.ablation_json`).
         """
         groups = groupby(self.rows, key=lambda row: (row.model, row.machine.name, row.machine.changes))
         ratios = [_ratio(model, machine, list(rows)) for (model, machine, _), rows in groups]

@@ -10,7 +10,7 @@ from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.report.text.fidelity_comparison import both_table, differences, summary
+from mcusim.report.compare.fidelities import both_table, differences, summary
 from mcusim.results import Result, to_json
 from mcusim.run_config.settings import Settings
 

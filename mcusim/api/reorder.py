@@ -14,7 +14,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.timeline import timeline
 from mcusim.plan.ordering import optimal_order
-from mcusim.report.text.reorder import Reordered
+from mcusim.report.reorder_table import Reordered
 from mcusim.results.memory_plan import MemoryPlan
 from mcusim.run_config.settings import ModelArg, require_type
 

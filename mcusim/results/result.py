@@ -45,7 +45,7 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     published figures of this very experiment and ``interval`` is where a measurement of it is expected
     (:mod:`mcusim.measurements.annotation`). ``request`` is what was asked for.
     ``ratios`` are those of a row of a comparison over the row that it is explained by
-    (:mod:`mcusim.report.compare_pairs`).
+    (:mod:`mcusim.report.compare.pairs`).
     ``flash`` is what flash keeps; None where the model is not known, as in the replay of a saved program.
     ``advice`` has limits and ways out (:mod:`mcusim.api.advice`). ``step`` is that of an ablation, of which the row is.
     ``film`` is that of a window, where one was asked for (:mod:`mcusim.results.film`).

@@ -129,21 +129,21 @@ def machines() -> str:
 
 
 def _overview(machines: list[Any]) -> Iterator[str]:
-    from mcusim.report.text.inspect import machines_table
+    from mcusim.report.inspection_tables import machines_table
 
     yield f"```text\n{machines_table(machines).rstrip()}\n```"
 
 
 def run_json() -> str:
     """Every key of a run's JSON."""
-    from mcusim.report.json.run_keys import run_json_page
+    from mcusim.report.run.json import run_json_page
 
     return _NOTE + run_json_page()
 
 
 def emulation_json() -> str:
     """Every key of the JSON of an emulated program."""
-    from mcusim.report.json.emulation_keys import emulation_json_page
+    from mcusim.report.firmware.keys import emulation_json_page
 
     return _NOTE + emulation_json_page()
 

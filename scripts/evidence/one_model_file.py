@@ -200,7 +200,7 @@ def _head(path: Path, data: bytes) -> dict[str, Any]:
 
 def mcusim_head(path: Path) -> int | None:
     from mcusim.api.plan_memory import memory
-    from mcusim.report.json.memory import memory_json
+    from mcusim.report.memory.json import memory_json
 
     found: int | None = memory_json(memory(path, seconds=1.0))["tflm_head_bytes"]
     return found

@@ -15,8 +15,8 @@ from mcusim.commands.app import app
 from mcusim.commands.app import main as command_line
 from mcusim.errors import McusimError, UsageError
 from mcusim.program import program_lines, read_program
-from mcusim.report.json.memory import memory_json
-from mcusim.report.text.flash import inspection_json
+from mcusim.report.flash_text import inspection_json
+from mcusim.report.memory.json import memory_json
 from tests.support.paths import REPOSITORY
 
 F746 = "stm32f746g-disco"

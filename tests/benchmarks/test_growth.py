@@ -19,7 +19,7 @@ from mcusim.plan.allocators.greedy import ArenaBlock, plan_arena
 from mcusim.plan.ordering.search import optimal_order
 from mcusim.program import read_program
 from mcusim.program.program import Buffer, Span
-from mcusim.report.html.run_figures.over_time import time_figure
+from mcusim.report.run.figures.series import time_figure
 from tests.support.graphs.random_dags import wide_network
 from tests.support.graphs.small_graphs import activation, one_operator
 from tests.support.graphs.tflite_writer import write_tflite

@@ -15,7 +15,7 @@ from mcusim.errors import UsageError
 from mcusim.model import geometry
 from mcusim.plan.allocators.greedy import Arena
 from mcusim.plan.static_array import ArrayBlock, Phase, first_fit
-from mcusim.report.json.memory import memory_json
+from mcusim.report.memory.json import memory_json
 from mcusim.results.memory_plan import MemoryPlan
 from tests.support.kernels.random_networks import random_network, with_floats
 from tests.support.paths import shared_model

@@ -12,8 +12,8 @@ from mcusim.errors import DoesNotFit
 from mcusim.machine import load_machine
 from mcusim.machine.description import Figure
 from mcusim.measurements.published.rows import measured, rows
-from mcusim.report.text.compare import compare_table, ratio
-from mcusim.report.text.run import run_table
+from mcusim.report.compare.table import compare_table, ratio
+from mcusim.report.run.table import run_table
 from mcusim.results import Measured, assumptions, energy, sram_bytes, to_json
 from mcusim.results.advice import Advice, LimitCheck
 from mcusim.results.cautions import cautions

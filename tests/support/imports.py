@@ -29,7 +29,7 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-STRING = re.compile(r"(mcusim(?:\.\w+)+)(?::[\w.]+)?")  # "mcusim.report.text.run", "mcusim.report.text.run:run_table"
+STRING = re.compile(r"(mcusim(?:\.\w+)+)(?::[\w.]+)?")  # "mcusim.report.run.table", "mcusim.report.run.table:run_table"
 
 
 def imported(path: Path) -> set[str]:

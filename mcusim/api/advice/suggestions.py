@@ -19,7 +19,7 @@ from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.options import PATCH_MACS, PATCH_SPLIT, PATCHES
-from mcusim.report.text.advice import exceeded_text
+from mcusim.report.run.advice_text import exceeded_text
 from mcusim.results import Result
 from mcusim.results.advice import Advice, WayOut
 from mcusim.results.result import sram_bytes

@@ -354,13 +354,13 @@ def _files(result: EmulationResult, dumps: list[tuple[str, Path | None]], callgr
 
 
 def _report(result: EmulationResult, output: Output, top: int, assumptions: bool, quiet: bool) -> int:
-    from mcusim.report.json.emulation import emulation_json
-    from mcusim.report.text.emulation import emulation_table, stop_text
+    from mcusim.report.firmware.json import emulation_json
+    from mcusim.report.firmware.table import emulation_table, stop_text
 
     output.emit(None if quiet else lambda: emulation_table(result, top, assumptions), lambda: emulation_json(result))
     fault = result.stop.fault
     if fault is not None:
-        from mcusim.report.text.emulation import where
+        from mcusim.report.firmware.table import where
 
         fail(f"{result.name}: {fault.kind} at {where(result, fault.pc)}: {fault.text}")
     elif result.exit_status:

@@ -34,7 +34,7 @@ def kernels(name: Name = None, *, written: Written) -> int:
     """
     output = written.to()
     from mcusim.kernels.kernel_set import load_set, set_names
-    from mcusim.report.text.kernels import set_json, set_table, sets_json, sets_table
+    from mcusim.report.kernels_table import set_json, set_table, sets_json, sets_table
 
     if name is not None:
         chosen = load_set(name)
@@ -69,7 +69,7 @@ def build(
     from mcusim.kernels import building
     from mcusim.kernels.kernel_set import load_set, set_names
     from mcusim.machine.cores import CORES
-    from mcusim.report.text.kernels import sets_json, sets_table
+    from mcusim.report.kernels_table import sets_json, sets_table
 
     sets = [load_set(wanted) for wanted in ([name] if name is not None else set_names())]
     messages: list[str] = []

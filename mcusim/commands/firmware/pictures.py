@@ -87,7 +87,7 @@ class Pictures:
 
             yield self.program_file, "".join(f"{line}\n" for line in program_lines(result.recorded_program()))
         if self.html is not None:
-            from mcusim.report.html.firmware_page import firmware_page
+            from mcusim.report.firmware.page import firmware_page
 
             yield self.html, firmware_page(result)
         if self.perfetto is not None:

@@ -39,7 +39,7 @@ def export(
     output = written.to()
     from mcusim.model import load_model
     from mcusim.model.tflite.writer import write_tflite
-    from mcusim.report.text.inspect import export_json, export_table
+    from mcusim.report.inspection_tables import export_json, export_table
 
     graph = load_model(model, allow_unknown=True)  # the writer refuses them, without the reader's hint at an option
     if graph.constant_outputs:

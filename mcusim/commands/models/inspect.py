@@ -48,7 +48,7 @@ def machines(
     output = written.to(name)
     from mcusim.errors import UsageError
     from mcusim.machine import load_machine, machine_names
-    from mcusim.report.text.inspect import machine_json, machine_table, machines_table
+    from mcusim.report.inspection_tables import machine_json, machine_table, machines_table
 
     overrides = keys.overrides
     if name is not None:
@@ -92,7 +92,7 @@ def models(written: Written) -> int:
       mcusim models
     """
     output = written.to()
-    from mcusim.report.text.inspect import zoo_json, zoo_table
+    from mcusim.report.inspection_tables import zoo_json, zoo_table
 
     output.emit(zoo_table, zoo_json)
     return 0
@@ -115,7 +115,7 @@ def inspect(
     """
     output = written.to(model, machine)
     from mcusim.api.functions import inspect as found_in
-    from mcusim.report.text.flash import inspection_json, inspection_table
+    from mcusim.report.flash_text import inspection_json, inspection_table
 
     inspection = found_in(model, machine=machine, kernels=kernels)
     output.emit(lambda: inspection_table(inspection), lambda: inspection_json(inspection))

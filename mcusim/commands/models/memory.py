@@ -136,8 +136,8 @@ def memory(
 
 def _emit(plan: MemoryPlan, output: Output, files: list[Path], assumptions: bool, rewritten: bool) -> int:
     """Print the plan; returns the exit status."""
-    from mcusim.report.json.memory import memory_json
-    from mcusim.report.text.memory import memory_table
+    from mcusim.report.memory.json import memory_json
+    from mcusim.report.memory.table import memory_table
 
     output.emit(lambda: memory_table(plan, files, assumptions, rewritten), lambda: memory_json(plan))
     return 0 if plan.fits else 1
@@ -155,7 +155,7 @@ def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, fo
     with spinner_with_bar(f"moving the tensors of {model}") as step:
         plan = priced(plan, step)
     if html is not None:
-        from mcusim.report.html.memory_page import memory_html
+        from mcusim.report.memory.page import memory_html
 
         pairs.append((html, memory_html(plan).encode()))
     for path, data in pairs:

@@ -45,7 +45,7 @@ def reorder(
 
         result = find(model, in_place=bool(accounting.in_place), weights=accounting.weights, seconds=seconds)
     write_bytes(out, result.data, written.force)
-    from mcusim.report.text.reorder import reorder_json, reorder_table
+    from mcusim.report.reorder_table import reorder_json, reorder_table
 
     output.emit(lambda: reorder_table(result, str(out), operators), lambda: reorder_json(result, str(out)))
     return 0

@@ -99,8 +99,8 @@ def _require_none(given: Mapping[str, object]) -> None:
 
 def _finish(comparison: Comparison, html: Path | None, explain: bool, output: Output, written: Written) -> int:
     """Write what was asked for; the exit status."""
-    from mcusim.report.compare_pairs import differences_lines
-    from mcusim.report.text.compare import compare_table
+    from mcusim.report.compare.pairs import differences_lines
+    from mcusim.report.compare.table import compare_table
 
     def text() -> str:
         if not comparison.ablation:
@@ -137,7 +137,7 @@ def _simulated(
 
 def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:
     if html is not None:
-        from mcusim.report.html.compare_page import compare_page
+        from mcusim.report.compare.page import compare_page
 
         write_bytes(html, compare_page(rows).encode(), force)
 

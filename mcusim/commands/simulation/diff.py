@@ -58,7 +58,7 @@ def diff(
     output = written.to(*inputs)
     check_outputs([html] if html else [], written.json, inputs, written.force)
     from mcusim.api.diff import diff as difference
-    from mcusim.report.text.diff import diff_table
+    from mcusim.report.diff.table import diff_table
 
     run_difference = difference(first, second, fail_if=fail_if)
     _write(html, run_difference, written.force)
@@ -71,6 +71,6 @@ def diff(
 
 def _write(html: Path | None, difference: RunDifference, force: bool) -> None:
     if html is not None:
-        from mcusim.report.html.diff_page import diff_page
+        from mcusim.report.diff.page import diff_page
 
         write_bytes(html, diff_page(difference).encode(), force)

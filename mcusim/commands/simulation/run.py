@@ -196,8 +196,8 @@ class _Files:
 
     def report(self, value: Result | FidelityComparison, shown: Shown) -> int:
         """Write the outputs, print the table; returns the exit status."""
-        from mcusim.report.text.advice import advice_lines, exceeded_text
-        from mcusim.report.text.run import run_table
+        from mcusim.report.run.advice_text import advice_lines, exceeded_text
+        from mcusim.report.run.table import run_table
         from mcusim.results import Result, to_json
 
         result = value if isinstance(value, Result) else value.emulate

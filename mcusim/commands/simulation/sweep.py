@@ -19,7 +19,7 @@ from mcusim.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow
 
-    from mcusim.report.html.sweep_figures.table import StudyLike
+    from mcusim.report.sweep.figures.points import StudyLike
     from mcusim.sweeps import Study
     from mcusim.sweeps.conclusions import Conclusion
 
@@ -150,7 +150,7 @@ def _check_files(study: str, table: Path | None, html: Path | None, written: Wri
 def _estimate(study: Study, output: Output, dask: str | None, jobs: int | None) -> int:
     if dask is not None:
         raise UsageError("--dry-run times points here; it cannot tell how long a cluster takes: leave out --dask")
-    from mcusim.report.text.sweep import estimate_text
+    from mcusim.report.sweep.table import estimate_text
     from mcusim.sweeps import estimate
 
     with spinner("timing some points"):
@@ -160,7 +160,7 @@ def _estimate(study: Study, output: Output, dask: str | None, jobs: int | None) 
 
 
 def _draw(study: StudyLike, table: pyarrow.Table, conclusions: Sequence[Conclusion], path: Path, force: bool) -> None:
-    from mcusim.report.html.sweep_page import sweep_page
+    from mcusim.report.sweep.page import sweep_page
 
     with spinner("drawing the study"):
         page = sweep_page(table.to_pandas(), study, [conclusion.text for conclusion in conclusions if conclusion.holds])
@@ -182,7 +182,7 @@ def _conclusions(study: Study, table: pyarrow.Table) -> Sequence[Conclusion]:
 
 
 def _text(study: StudyLike, rows: Rows, conclusions: Sequence[Conclusion]) -> str:
-    from mcusim.report.text.sweep import sweep_table
+    from mcusim.report.sweep.table import sweep_table
     from mcusim.text import hanging_indent
 
     lines = [sweep_table(study.title or study.name, study.inputs, rows), *[""][: len(conclusions)]]

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcusim.report.html.page import plain, shortened
-from mcusim.report.html.run_figures.by_operator import operator_labels, times
-from mcusim.report.html.run_figures.lanes import lanes, traces
-from mcusim.report.html.run_figures.over_time import Panel, lanes_panel, row_names, stacked
-from mcusim.report.html.run_figures.traffic import areas
-from mcusim.report.html.run_page import cycle_bar, numbers, summary
 from mcusim.report.html.style import region_colours
-from mcusim.report.text.interval import interval_sentences
+from mcusim.report.run.figures.lanes import lanes, traces
+from mcusim.report.run.figures.operators import operator_labels, times
+from mcusim.report.run.figures.series import Panel, lanes_panel, row_names, stacked
+from mcusim.report.run.figures.traffic_bars import areas
+from mcusim.report.run.interval_text import interval_sentences
+from mcusim.report.run.page import cycle_bar, numbers, summary
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

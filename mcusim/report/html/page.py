@@ -22,7 +22,7 @@ class PlotFigure:
     Texts in ``data`` and ``layout`` are plotly's own markup; what comes from outside goes through :func:`plain` first.
     ``layout["meta"]["labels"]``, where given, names the whole numbers of the x axis from 0 on: as many of them as fit
     are written, more when zoomed in. ``layout["meta"]["lanes"]``: rows of tasks over time
-    (:mod:`mcusim.report.html.run_figures.lanes`) that are drawn before ``data``. Lines, grid and texts take the page's
+    (:mod:`mcusim.report.run.figures.lanes`) that are drawn before ``data``. Lines, grid and texts take the page's
     colours.
     """
 

@@ -1,4 +1,5 @@
-"""The pages of runs by name, for ``--page``: every module ``*_page.py`` of this folder that has a ``PAGE``.
+"""The pages of runs by name, for ``--page``: ``page.py`` of each folder of ``report``, ``*_page.py`` of this one, where
+they have a ``PAGE``.
 
 Not modelled: the pages of memory plans, sweeps and validations, which are made of other data.
 """
@@ -9,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Protocol
 
+from mcusim import report
 from mcusim.errors import UsageError
 from mcusim.report import html
 
@@ -51,8 +54,10 @@ class RunPage:
 @cache
 def run_pages() -> Mapping[str, RunPage]:
     """All pages of runs by name, in alphabetical order."""
-    modules = (module.name for module in iter_modules(html.__path__) if module.name.endswith("_page"))
-    result = (getattr(import_module(f"{html.__name__}.{name}"), "PAGE", None) for name in modules)
+    folders = [module.name for module in iter_modules(report.__path__) if module.ispkg]
+    nouns = [f"{name}.page" for name in folders if find_spec(f"{report.__name__}.{name}.page") and name != "html"]
+    more = [f"html.{module.name}" for module in iter_modules(html.__path__) if module.name.endswith("_page")]
+    result = (getattr(import_module(f"{report.__name__}.{name}"), "PAGE", None) for name in [*nouns, *more])
     return {page.name: page for page in sorted((page for page in result if page), key=lambda page: page.name)}
 
 

@@ -11,8 +11,8 @@ import mcusim
 from mcusim.emulator.register_config import SetUpRow
 from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import FIRMWARE, program_path
-from mcusim.report.json.emulation import emulation_json
-from mcusim.report.text.emulation import emulation_table
+from mcusim.report.firmware.json import emulation_json
+from mcusim.report.firmware.table import emulation_table
 from mcusim.results.emulation import EmulationResult
 
 F4, F7 = "stm32f469i-disco", "stm32f746g-disco"

@@ -54,7 +54,7 @@ def test_one_set(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_cost_profile_of_a_set_is_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mcusim.report.text import kernels as kernels_table
+    from mcusim.report import kernels_table
 
     class Fitted:
         set = "cmsis"

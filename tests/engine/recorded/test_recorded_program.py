@@ -31,7 +31,7 @@ from mcusim.program.program import (
     Transfer,
     Work,
 )
-from mcusim.report.text.run import run_table
+from mcusim.report.run.table import run_table
 
 BOARD = load_machine("stm32f746g-disco")
 NOTHING = MemoryParts(0, 0, 0, 0, 0, 0)

@@ -15,8 +15,8 @@ from mcusim.api.simulate import plan_program, replay
 from mcusim.commands.app import main
 from mcusim.machine.catalog import config_directory
 from mcusim.program import program_lines, read_program
-from mcusim.report.text.compare import compare_table
-from mcusim.report.text.run import run_table
+from mcusim.report.compare.table import compare_table
+from mcusim.report.run.table import run_table
 from mcusim.results import Result
 from mcusim.run_config.settings import Settings
 from tests.support.cases import few

@@ -14,7 +14,7 @@ from mcusim.model.operators import OPERATORS
 from mcusim.model.shapes import check_shapes
 from mcusim.model.zoo import build
 from mcusim.model.zoo.names import parse_name
-from mcusim.report.text.inspect import zoo_json
+from mcusim.report.inspection_tables import zoo_json
 from tests.support.cases import few
 from tests.support.graphs import int8_reference
 

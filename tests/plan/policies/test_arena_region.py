@@ -21,7 +21,7 @@ from mcusim.plan import plan_options
 from mcusim.plan.pools import data_pools, sram_pool
 from mcusim.plan.ram_pools import RamSizes, chosen_pools
 from mcusim.plan.verdict import MemoryVerdict, unused_memory
-from mcusim.report.text.run import run_table
+from mcusim.report.run.table import run_table
 from mcusim.results import to_json
 from mcusim.text import size
 

@@ -1,0 +1,1 @@
+"""An emulated program: its table, page and JSON, what it set up, its events and stacks."""

@@ -1,0 +1,1 @@
+"""A memory plan: its table, page and JSON."""

@@ -1,0 +1,1 @@
+"""One run: its table, page and JSON keys, the verdict, advice and figures of it."""

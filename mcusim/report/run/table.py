@@ -1,0 +1,218 @@
+"""One result as text: summary, memory, cycles by cause, slowest operators, what it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from mcusim.plan.options import RUNTIME
+from mcusim.plan.registry import policy_options
+from mcusim.plan.verdict import ARRAY, MemoryVerdict
+from mcusim.program.order import stored_index
+from mcusim.program.unknown_operators import left_out_text
+from mcusim.report.flash_text import flash_lines
+from mcusim.report.run.advice_text import advice_lines, shown
+from mcusim.report.run.changes import change_lines
+from mcusim.report.run.interval_text import interval_lines, percentage
+from mcusim.report.run.period_text import period_notes, period_rows
+from mcusim.report.run.verdict_text import counted_lines, verdict_text
+from mcusim.results.cautions import cautions
+from mcusim.results.measurement.interval import LEVEL
+from mcusim.results.measurement.measured import Measured, output_text
+from mcusim.results.result import Result
+from mcusim.text import columns, hanging_indent, percent, pick_unit, size, wrapped
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Run
+
+LISTED = 10  # invocations
+
+
+def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> str:
+    """The text that ``mcusim run`` prints, at most 80 columns wide except for long names and assumptions.
+
+    ``slowest`` is the number of operators listed; ``assumptions`` lists them all instead of counting them.
+    """
+    runtime = result.planning["runtime"]
+    executed = "" if runtime in (None, RUNTIME.default) else f", runtime {runtime}"
+    settings = f"policy {result.planner}{executed}, kernels {result.kernels}, fidelity {result.fidelity}"
+    if result.run is not None and "buffering" in result.run.header.options:
+        settings += f", {result.run.header.options['buffering']} buffering"
+    settings += _planning(result)
+    verdict = hanging_indent(verdict_text(result))
+    lines = [*verdict, *[""] * bool(verdict), f"{result.model} on {result.machine.name}", *wrapped(settings)]
+    lines += [*change_lines(result.machine), ""]
+    if result.run is None:
+        flash = ["", "Flash", *flash_lines(result.flash)] if result.flash else []
+        counted = result.verdict
+        reason = counted_lines(counted, result.machine) if counted else wrapped(str(result.negative or result.unusable))
+        return "\n".join([*lines, *reason, *flash, *advice_lines(result.advice)])
+    lines += _summary(result, result.run)
+    lines += [] if result.run.header.recorded else ["", "Peak memory", *_memory(result, result.run)]
+    lines += ["", "Flash", *flash_lines(result.flash)] if result.flash else []
+    lines += ["", "Invocations", *_invocations(result, result.run)] if result.invocations else []
+    lines += ["", "Cycles by cause", *_causes(result.run)]
+    lines += ["", f"Slowest operators ({min(slowest, len(result.run.operators))} of {len(result.run.operators)})"]
+    lines += _slowest(result.run, slowest)
+    if result.outputs:
+        lines += ["", "Output", *(f"  {output_text(output)}" for output in result.outputs)]
+    lines += ["", *_rests_on(result, assumptions), *advice_lines(result.advice), *_doubtful(result)]
+    return "\n".join(lines)
+
+
+def _doubtful(result: Result) -> list[str]:
+    """Limits that are met, but not at the upper end of the interval."""
+    if result.interval is None:
+        return []
+    latency, energy = result.interval.latency_ms[1], result.interval.energy_mj[1]
+    most = {"latency": latency, "period": latency, "energy": energy}
+    beyond = dict.fromkeys(
+        f"{'energy' if limit.name == 'energy' else 'latency'} {shown(most[limit.name], limit.unit)}"
+        for limit in result.advice.limits
+        if limit.met and most.get(limit.name, 0.0) > limit.limit
+    )
+    return wrapped(f"not certain: the {percentage(LEVEL)} interval reaches {', '.join(beyond)}") if beyond else []
+
+
+def _planning(result: Result) -> str:
+    """How the arena was planned, where that is not the default."""
+    asked, words = result.planning, ""
+    if asked["order"] not in (None, "default"):
+        words += f", {asked['order']} order"
+    if asked["allocator"] == "offline":
+        words += ", offsets of the file's memory plan"
+    elif asked["allocator"] not in (None, "greedy"):
+        words += f", {asked['allocator']} allocator"
+    words += f", without {asked['without']}" if asked["without"] else ""
+    if asked["patches"]:
+        words += f", {asked['patches']['grid']} patches of {asked['patches']['split']} operators{_halos(asked, result)}"
+    recorded = {} if result.run is None else result.run.header.options
+    for option in policy_options().values():
+        if option.spelled and option.name in recorded:
+            text = str(recorded[option.name])
+            words += f", {option.flag} {text if len(text) <= 60 else f'{text[:57]}...'}"
+    return words + ", in place" * bool(asked["in_place"])
+
+
+def _halos(asked: Mapping[str, Any], result: Result) -> str:
+    """What patches compute twice, of what the network is without them, and the RAM that it needs then."""
+    more, whole = asked["patches"]["halo_macs"], result.macs
+    uncut = asked["patches"].get("arena_without")
+    share = f"+{100 * more / (whole - more):.1f} % MACs" if more and whole and whole > more else ""
+    words = [*([share] if share else []), *([f"without patches {size(uncut)} of RAM"] if uncut else [])]
+    return f" ({'; '.join(words)})" if words else ""
+
+
+def _summary(result: Result, run: Run) -> list[str]:
+    measured = result.measured
+    rows = [_figure(result, "latency", "latency_ms", "ms")]
+    rows.append(["cycles", f"{run.cycles:,}", f"at {run.clock / 1e6:g} MHz"])
+    rows.append(_figure(result, "energy", "energy_mj", "mJ"))
+    rows.append(_figure(result, "supply current", "supply_current_ma", "mA"))
+    rows += [] if result.duty is None else period_rows(result.duty)
+    per_mac = f"{run.cycles / result.macs:.2f} cycles per MAC" if result.macs else ""
+    rows.append(["MACs", f"{result.macs or 0:,}", per_mac])
+    issued = run.counters.get("instructions")
+    if issued:
+        each = f", {issued / result.macs:.2f} per MAC" if result.macs else ""
+        rows.append(["instructions", f"{issued:,}", f"{issued / max(1, run.cycles):.2f} per cycle{each}"])
+    without = left_out_text(result.left_out)
+    notes = [] if result.duty is None else period_notes(result.duty)
+    notes += [line for text in cautions(run, result.machine) for line in wrapped(text)]
+    return _with_remark(rows) + notes + (wrapped(without) if without else []) + _source(measured)
+
+
+def _invocations(result: Result, run: Run) -> list[str]:
+    """The first, all others apart while they are few, and their mean: the figures above are those of the first."""
+    cycles = [invocation.cycles for invocation in result.invocations]
+    scale = pick_unit("ms", [1e3 * max(cycles) / run.clock])
+    rows = [[str(i), f"{n:,}", scale.text(1e3 * n / run.clock)] for i, n in enumerate(cycles[:LISTED], 1)]
+    rows += [["..."]] * (len(cycles) > LISTED)
+    mean = sum(cycles[1:]) / (len(cycles) - 1)
+    rows.append(["mean from 2", f"{mean:,.0f}", scale.text(1e3 * mean / run.clock)])
+    return columns([[*row, *[""] * (3 - len(row))] for row in rows])
+
+
+def _with_remark(rows: list[list[str]]) -> list[str]:
+    """Label, number, remark: the number to the right, the remark to the left."""
+    plain = columns([row[:2] for row in rows])
+    return [f"{line}  {row[2]}".rstrip() for line, row in zip(plain, rows, strict=True)]
+
+
+def _figure(result: Result, label: str, name: str, unit: str) -> list[str]:
+    """A row of the summary, with what was measured in the same unit."""
+    value, scale = result.value(name), pick_unit(unit, [result.value(name)])
+    if result.measured is None or name not in result.measured.figures:
+        return [label, scale.text(value), ""]
+    measured = f"measured {scale.shown(result.measured.figures[name])}, error {percent(result.error_percent(name))}"
+    return [label, scale.text(value), measured]
+
+
+def _source(measured: Measured | None) -> list[str]:
+    return [f"  measured: {measured.reference}"] if measured else []
+
+
+def _memory(result: Result, run: Run) -> list[str]:
+    rows = []
+    for name, used in sorted(run.header.peak_bytes.items()):
+        region = result.machine.memory.get(name)
+        share = f"of {size(region.size)} ({100 * used / region.size:.0f} %)" if region and region.size else ""
+        kept = ", constants alone" if region and not region.writable else ""  # the table of flash has all
+        rows.append([name, size(used), share + kept])
+    memory = run.header.memory
+    parts = ["activations", "scratch", "overlay", "runtime", "weights", *["state"] * bool(memory.state)]
+    text = ", ".join(f"{part} {size(getattr(memory, part))}" for part in parts)
+    counted = [] if result.verdict is None else counted_lines(result.verdict, result.machine)
+    counted += _smaller_budget(run.header.options, result.verdict)
+    return [*_with_remark(rows), *wrapped(f"in parts: {text}"), *counted, *_arena(result, memory.arena)]
+
+
+def _smaller_budget(options: Mapping[str, Any], verdict: MemoryVerdict | None) -> list[str]:
+    """What a plan says that was made for less than there is."""
+    if "planned_budget" not in options or verdict is None:
+        return []
+    budget, count = options["planned_budget"], options["plans_tried"]
+    room = size(options["sram_budget"] or verdict.available)
+    return wrapped(f"buffers as for a budget of {size(budget)}: the fastest of {count} plans within {room}")
+
+
+def _arena(result: Result, planned: int) -> list[str]:
+    if result.measured is None or "arena_bytes" not in result.measured.figures:
+        compiled = result.verdict is not None and result.verdict.what == ARRAY
+        return [] if compiled else [f"  TFLM-style arena {size(planned)}"]
+    exported, measured = (result.value("arena_bytes") or 0) / 1000, result.measured.figures["arena_bytes"] / 1000
+    error = percent(result.error_percent("arena_bytes"))
+    if planned == result.arena(exported=True):  # the PADs are in the network
+        return [f"  TFLM-style arena {exported:,.1f} KB (KB = 1000) measured {measured:.0f}, error {error}"]
+    return [
+        f"  TFLM-style arena {exported:,.1f} KB (KB = 1000) measured {measured:.0f}, error {error}",
+        "    with explicit PADs, which the published network is inferred to have had",
+        f"    as planned, without PADs: {planned / 1000:,.1f} KB, error {percent(result.planned_arena_error)}",
+    ]
+
+
+def _causes(run: Run) -> list[str]:
+    total = run.cycles or 1
+    shown = {cause: cycles for cause, cycles in run.by_cause.items() if cycles}
+    return columns([[cause, f"{cycles:,}", f"{100 * cycles / total:.1f} %"] for cause, cycles in shown.items()])
+
+
+def _slowest(run: Run, count: int) -> list[str]:
+    total = run.cycles or 1
+    rows = [["operator", "type", "tiles", "cycles", "share", "most of it"]]
+    for operator in sorted(run.operators, key=lambda o: (-o.cycles, o.index))[:count]:
+        cause = max(operator.by_cause, key=lambda c: operator.by_cause[c], default="-")
+        share = f"{100 * operator.cycles / total:.1f} %"
+        index = stored_index(run.header, operator.index)
+        rows.append([str(index), operator.type, str(operator.tiles), f"{operator.cycles:,}", share, cause])
+    return columns(rows, left=2)
+
+
+def _rests_on(result: Result, listed: bool) -> list[str]:
+    lines = [f"warning: {warning}" for warning in result.warnings]
+    count = len(result.assumptions)
+    if not listed:
+        lines.append(f"Rests on {count} assumptions; --assumptions lists them, --json too.")
+    else:
+        lines += [f"Rests on {count} assumptions:", *(f"  {text}" for text in result.assumptions)]
+    return lines + interval_lines(result.interval)

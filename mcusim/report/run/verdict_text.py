@@ -1,0 +1,73 @@
+"""The answer in a line: whether a model fits, how long it takes and what it costs; or why there is no run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcusim.plan.verdict import unused_memory
+from mcusim.report.run.advice_text import limit_name
+from mcusim.report.run.interval_text import ends_text
+from mcusim.results.result import Result
+from mcusim.text import pick_unit, quantity, size, wrapped
+
+if TYPE_CHECKING:
+    from mcusim.machine.description import Machine
+    from mcusim.plan.verdict import MemoryVerdict
+
+_NAMES = {"sdram": "SDRAM", "flash": "flash", "qspi": "QSPI flash"}  # of kinds of memory; the others are SRAM
+
+
+def verdict_text(result: Result) -> str:
+    """``"fits: 23.3 KiB of 320 KiB SRAM, 31.2 ms (26.4 to 37.6), 15 mJ"``, with limits that are exceeded first;
+    ``"does not fit: needs 8.9 KiB of 8 KiB SRAM"``; '' where neither a run nor a memory that is too small is known."""
+    if result.run is None:
+        return negative_text(result) if result.verdict or result.fault is not None else ""
+    beyond = ", ".join(limit_name(limit) for limit in result.advice.limits if not limit.met)
+    counted = result.verdict
+    head = f"exceeds the limit of {beyond}" if beyond else "runs" if counted is None else "fits"
+    room = [] if counted is None else [_room(counted, result)]
+    energy = [] if result.energy is None else [quantity(result.value("energy_mj"), "mJ")]
+    return f"{head}: {', '.join([*room, timed(result), *energy])}"
+
+
+def counted_lines(counted: MemoryVerdict, machine: Machine) -> list[str]:
+    """What was counted, and what on-chip memory is left out, and why."""
+    by_reason: dict[str, list[str]] = {}
+    for memory in unused_memory(counted, machine):
+        by_reason.setdefault(memory.why, []).append(f"{memory.region} {size(memory.bytes)}")
+    unused = [f"left out: {', '.join(regions)} ({why})" for why, regions in by_reason.items()]
+    return [line for text in (str(counted), *unused) for line in wrapped(text)]
+
+
+def timed(result: Result) -> str:
+    """Latency with the interval that is expected: ``"31.2 ms (26.4 to 37.6)"``."""
+    latency = result.value("latency_ms")
+    scale = pick_unit("ms", [latency])
+    return scale.text(latency) + (f" ({ends_text(result.interval.latency_ms, scale)})" if result.interval else "")
+
+
+def negative_text(result: Result) -> str:
+    """Why there is no run, in a few words."""
+    counted = result.verdict
+    if counted is not None:
+        return f"does not fit: needs {_room(counted, result)}"
+    if result.fault is None:
+        return "cannot be planned"
+    where = f"{result.fault.kind} in operator {result.fault.operator} {result.fault.type}"
+    return f"{'would fault' if result.fidelity == 'replay' else 'faults'}: {where}"
+
+
+def _room(counted: MemoryVerdict, result: Result) -> str:
+    """``"23.3 KiB of 320 KiB SRAM"``; each kind of memory apart where parts are in several."""
+    memory, needed, available = result.machine.memory, dict[str, int](), dict[str, int]()
+    kinds = {name: _NAMES.get(memory[name].kind, "SRAM") for name in counted.region.split("+") if name in memory}
+    for part, bytes in counted.parts.items():
+        kind = kinds.get(counted.memory_of.get(part, "").split("+")[0], next(iter(kinds.values()), "SRAM"))
+        needed[kind] = needed.get(kind, 0) + bytes
+    for name, kind in kinds.items():
+        available[kind] = available.get(kind, 0) + memory[name].size
+    if len(available) < 2:
+        return f"{size(counted.needed)} of {size(counted.available)} {next(iter(available), 'SRAM')}"
+    if "SRAM" in available:  # the budget is for what is on chip
+        available["SRAM"] += counted.available - sum(available.values())
+    return ", ".join(f"{size(needed.get(kind, 0))} of {size(room)} {kind}" for kind, room in available.items())

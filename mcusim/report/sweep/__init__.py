@@ -1,0 +1,1 @@
+"""A sweep: its table, its page and the figures of that."""

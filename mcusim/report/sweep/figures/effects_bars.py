@@ -1,0 +1,141 @@
+"""Effects of a sweep's inputs: a tornado chart of what each changes alone, and heat maps of latency.
+
+The heat maps are over the two inputs that matter most, one for each model (and machine).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log10
+from typing import Any
+
+from mcusim.report.html import style
+from mcusim.report.html.page import PlotFigure, plain, shortened
+from mcusim.report.sweep.figures.points import BAD, GOOD, OUTPUTS, Level, Point, Sweep
+from mcusim.text import percent
+
+LAYOUT: dict[str, Any] = {**style.LAYOUT, "margin": {"l": 58, "r": 14, "t": 12, "b": 44}, "showlegend": False}
+
+
+def axis(title: str = "", **more: Any) -> dict[str, Any]:
+    """A linear axis with plain numbers, about seven of them; a title as HTML that plotly takes."""
+    return style.axis(title, **{"nticks": 7, **more})
+
+
+def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
+    """A text in the plot; ``more`` says which axes ``x`` and ``y`` are of, and how it is anchored."""
+    return {"text": text, "x": x, "y": y, "showarrow": False, "font": {"size": 11}, **more}
+
+
+MOST_MAPS = 12
+# of one hue that gets denser, so that text on it can be read in light and dark
+_SCALE = [[0, "rgba(213,94,0,0.04)"], [1, "rgba(213,94,0,0.72)"]]
+
+
+def heat_maps(sweep: Sweep) -> list[PlotFigure]:
+    """At most :data:`MOST_MAPS`, none for a sweep with less than two inputs that vary.
+
+    A cell has the least latency of its points; a dash where none ran.
+    """
+    facets = ["model", "machine"] if "machine" in sweep.varying and len(sweep.varying) > 2 else ["model"]
+    free = [name for name in sweep.ranked if name not in facets]
+    if len(free) < 2:
+        facets = ["model"] if len(sweep.varying) > 1 else []
+        free = [name for name in [*sweep.ranked, "model"] if name not in facets]
+    if len(free) < 2 or ("model" in free[:2] and len(sweep.models) < 2):
+        return []
+    across, down = sorted(free[:2], key=lambda name: -len(sweep.levels(name)))
+    entries: dict[tuple[Any, ...], list[Point]] = {}
+    for point in sweep.points:
+        entries.setdefault(tuple(point[name] for name in facets), []).append(point)
+    groups = list(entries.items())[:MOST_MAPS]
+    return [
+        _map(sweep, key, points, across, down) for key, points in groups if any(p["status"] == "ok" for p in points)
+    ]
+
+
+def _map(sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: str, down: str) -> PlotFigure:
+    columns, rows = sweep.levels(across), sweep.levels(down)
+    cells = [[_cell(points, across, column, down, row) for column in columns] for row in rows]
+    trace = {
+        "type": "heatmap",
+        "x": [column.label for column in columns],
+        "y": [row.label for row in rows],
+        "z": [[None if best is None else log10(best["latency_ms"]) for best, _ in row] for row in cells],
+        "text": [
+            ["–" if best is None else sweep.shown("latency_ms", best["latency_ms"]) for best, _ in row] for row in cells
+        ],
+        "texttemplate": "%{text}",
+        "textfont": {"size": 12},
+        "customdata": [[reason if best is None else sweep.tooltip(best) for best, reason in row] for row in cells],
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "hoverongaps": True,
+        "colorscale": _SCALE,
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+    }
+    title = ", ".join(plain(shortened(str(part))) for part in key) or "all models"
+    caption = f"<b>{title}</b>: {sweep.title('latency_ms')}, by {plain(across)} and {plain(down)}"
+    categories = {"type": "category", "showgrid": False, "automargin": True, "nticks": 0}
+    layout = LAYOUT | {
+        "margin": {"l": 20, "r": 10, "t": 8, "b": 40},
+        "xaxis": axis(plain(across), **categories),
+        "yaxis": axis(plain(down), **categories),
+    }
+    return PlotFigure(caption, [trace], layout, height=max(190, 110 + 34 * len(rows)))
+
+
+def _cell(points: Sequence[Point], across: str, column: Level, down: str, row: Level) -> tuple[Point | None, str]:
+    """The fastest point, and what to say where none ran."""
+    inside = [point for point in points if column.has(point[across]) and row.has(point[down])]
+    ran = [point for point in inside if point["status"] == "ok"]
+    if ran:
+        return min(ran, key=lambda point: point["latency_ms"]), ""
+    return None, plain(shortened(str(inside[0]["error"]), 160)) if inside else "no such point"
+
+
+_ROW = 46  # pixels
+
+
+def tornado(sweep: Sweep, output: str) -> PlotFigure | None:
+    """The inputs from the largest effect on the latency down, in percent of the mean; None when nothing varies."""
+    effects = {name: sweep.effects(name, output) for name in reversed(sweep.ranked)}
+    effects = {name: entries for name, entries in effects.items() if len(entries) > 1}
+    if not effects:
+        return None
+    traces, notes = [], []
+    for index, (name, pairs) in enumerate(effects.items()):
+        ends = min(pairs, key=lambda pair: pair[1]), max(pairs, key=lambda pair: pair[1])
+        text = "<br>".join(f"{level}: {_change(factor)}" for level, factor in pairs)
+        for (_, factor), colour in zip(ends, (GOOD, BAD), strict=True):
+            traces.append(_bar(index, 100 * factor - 100, colour, f"<b>{plain(name)}</b><br>{text}"))
+        changes = ", ".join(f"{shortened(level, 22)} {_change(factor)}" for level, factor in ends)
+        label = f"{plain(shortened(name, 40))}: {changes}"
+        notes.append(note(label, 0, index + 0.27, xref="paper", xanchor="left", yanchor="bottom"))
+    reach = max(abs(100 * factor - 100) for effect in effects.values() for _, factor in effect) or 1.0
+    layout = LAYOUT | {
+        "margin": {"l": 10, "r": 10, "t": 8, "b": 44},
+        "barmode": "overlay",
+        "annotations": notes,
+        "xaxis": axis("change of the mean, %", range=[-1.1 * reach, 1.1 * reach], zeroline=True),
+        "yaxis": axis(range=[-0.6, len(effects) - 0.2], showticklabels=False, showgrid=False, zeroline=False),
+    }
+    return PlotFigure(f"<b>{OUTPUTS[output][0]}</b>", traces, layout, height=70 + _ROW * max(len(effects), 2))
+
+
+def _change(factor: float) -> str:
+    return percent(100 * factor - 100, short=True)
+
+
+def _bar(place: int, change: float, colour: str, hover: str) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "x": [change],
+        "y": [place],
+        "width": 0.5,
+        "hovertext": [hover],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "marker": {"color": colour},
+    }

@@ -1,0 +1,107 @@
+"""A sweep as text: how its points ended, and the best of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import nan
+from typing import Any
+
+from mcusim.program.unknown_operators import left_out_text
+from mcusim.report.run.interval_text import ends, percentage
+from mcusim.results.measurement.interval import LEVEL
+from mcusim.text import columns, hanging_indent, kib, pick_unit, quantity, wrapped
+
+_BEST = (("fastest", "latency_ms"), ("least energy", "energy_mj"), ("least SRAM", "peak_sram_bytes"))
+_MODELS = 5  # that are listed
+_REASONS = 3  # of failed points that are listed
+_SHOWN = 34  # columns of an input's value
+Rows = Sequence[Mapping[str, Any]]
+
+
+def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
+    """How many of ``rows`` ended how; of each model the best by latency, energy and on-chip RAM, and by the energy of
+    each ``period``, with those of ``inputs`` that differ; and why points failed. Of equals the first is named."""
+    counts = Counter(str(row["status"]) for row in rows)
+    ended = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+    lines = [f"{name}: {len(rows):,} {_plural('point', len(rows))}, {ended}"]
+    varied = [key for key in inputs if key != "model" and len({repr(row[key]) for row in rows}) > 1]
+    models = list(dict.fromkeys(row["model"] for row in rows if row["status"] == "ok"))
+    for model in models[:_MODELS]:
+        ran = [row for row in rows if row["status"] == "ok" and row["model"] == model]
+        lines += ["", f"  {_short(model)}", *_best(ran, varied), *_periods(ran, varied)]
+    if len(models) > _MODELS:
+        lines += ["", f"  and {len(models) - _MODELS:,} other {_plural('model', len(models) - _MODELS)}"]
+    for names in dict.fromkeys(row["left_out"] for row in rows if row.get("left_out")):
+        lines += ["", *wrapped(f"totals are {left_out_text(tuple(names.split(', ')))}")]
+    reasons = Counter(str(row["error"]) for row in rows if row["status"] != "ok")
+    for reason, count in reasons.most_common(_REASONS):
+        lines += ["", *wrapped(f"{count:,} {_plural('point', count)}: {reason[:400]}")]
+    if len(reasons) > _REASONS:
+        more = len(reasons) - _REASONS
+        lines += ["", f"  and {more:,} other {_plural('reason', more)}: the column error has them"]
+    return "\n".join(lines)
+
+
+def _best(ran: Rows, varied: Sequence[str]) -> list[str]:
+    """Of each figure the best point; intervals where the table has them."""
+    pairs = [(title, min(ran, key=lambda row: row[column])) for title, column in _BEST]
+    latency = pick_unit("ms", [best["latency_ms"] for _, best in pairs])
+    energy = pick_unit("mJ", [best["energy_mj"] for _, best in pairs])
+    known = all(best.get(name) is not None for _, best in pairs for name in ("latency_low_ms", "energy_low_mj"))
+    level = [percentage(LEVEL)] * known
+    table = [["", *(_tail(key) for key in varied), latency.unit, *level, energy.unit, *level, "SRAM KiB"]]
+    for title, best in pairs:
+        cells = [latency.shown(best["latency_ms"]), energy.shown(best["energy_mj"])]
+        if known:
+            cells.insert(1, ends((best["latency_low_ms"], best["latency_high_ms"]), latency))
+            cells.append(ends((best["energy_low_mj"], best["energy_high_mj"]), energy))
+        table.append([title, *(_short(best[key]) for key in varied), *cells, kib(best["peak_sram_bytes"])])
+    return columns(table, left=1 + len(varied), indent=4)
+
+
+def _periods(ran: Rows, varied: Sequence[str]) -> list[str]:
+    """Of each period the point of least energy with sleep in the rest; nothing without periods."""
+    lines = []
+    for period in dict.fromkeys(row["period"] for row in ran if row.get("period") is not None):
+        met = [row for row in ran if row["period"] == period and (row["period_energy_mj"] or nan) > 0]
+        text = f"every {period}: no point meets that"
+        if met:
+            best = min(met, key=lambda row: row["period_energy_mj"])
+            at = ", ".join(f"{_tail(key)} {_short(best[key])}" for key in varied if key != "period")
+            text = f"every {period}: least energy {quantity(best['period_energy_mj'], 'mJ')}{at and f' at {at}'}"
+        lines += hanging_indent(text, "    ", "      ")
+    return lines
+
+
+def _tail(key: str) -> str:
+    """The end of a long machine key: ``timing.tRCD``."""
+    return ".".join(key.split(".")[-2:])
+
+
+def _short(value: object) -> str:
+    text = "-" if value is None else str(value)
+    return text if len(text) <= _SHOWN else f"…{text[1 - _SHOWN :]}"
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+def estimate_text(name: str, fields: Mapping[str, Any]) -> str:
+    """What a dry run found: points, runs and seconds."""
+    points, drawn, seconds = fields["points"], fields["points_before_filters"], fields["seconds"]
+    kept = f" of {drawn:,} before the filters" if drawn != points else ""
+    shared = f", {fields['runs']:,} different runs" if fields["runs"] != points else ""
+    lines = [f"{name}: {points:,} {_plural('point', points)}{kept}{shared}"]
+    if seconds is None:
+        return "\n".join([*lines, "  no point that was tried ran, so that the time is not known"])
+    share = "in one process" if fields["jobs"] == 1 else f"in {fields['jobs']} processes"
+    timed = "1 point that was timed" if fields["timed"] == 1 else f"{fields['timed']} points that were timed"
+    return "\n".join([*lines, f"  about {_duration(seconds)} {share}, by {timed}"])
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

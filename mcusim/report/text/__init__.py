@@ -1,1 +1,0 @@
-"""Results as text tables for a terminal."""

@@ -1,1 +1,0 @@
-"""What a firmware did to its machine, as text."""
