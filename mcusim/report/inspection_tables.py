@@ -102,10 +102,18 @@ def machines_table(machines: Sequence[Machine]) -> str:
                 f"{machine.core.clock / 1e6:g} MHz",
                 size(_total(machine, "tcm", "sram")),
                 size(_total(machine, "flash")),
-                " + ".join(f"{r.kind} {size(r.size)}" for r in machine.memory.values() if r.kind in _EXTERNAL) or "-",
+                _external(machine),
             ]
         )
     return "\n".join(columns(rows, left=2, indent=0))
+
+
+def _external(machine: Machine) -> str:
+    """``"sdram 8, qspi 16 MiB"``."""
+    texts = [f"{region.kind} {size(region.size)}" for region in machine.memory.values() if region.kind in _EXTERNAL]
+    if len({text.split()[-1] for text in texts}) == 1:
+        texts[:-1] = [text.rpartition(" ")[0] for text in texts[:-1]]
+    return ", ".join(texts) or "-"
 
 
 def machine_table(machine: Machine) -> str:
