@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcusim.presentation import figure, table
     from mcusim.sessions.session import SessionFault, session
     from mcusim.sweeps.sweep import sweep
-    from mcusim.tuning.result import tune
+    from mcusim.tuning.tuning_result import tune
 
 __all__ = [
     "SessionFault",
@@ -84,7 +84,7 @@ _HOME = {
     "suggest": "mcusim.api.advice.suggestions",
     "sweep": "mcusim.sweeps",
     "table": "mcusim.presentation",
-    "tune": "mcusim.tuning.result",
+    "tune": "mcusim.tuning.tuning_result",
     "validate": "mcusim.evidence.validate.validate",
     "verify": "mcusim.api.verify",
     "verify_firmware": "mcusim.api.firmware.verify",

@@ -53,9 +53,9 @@ _MAKERS: dict[str, dict[str, str]] = {
         "page": "mcusim.report.memory.page:memory_html",
         "JSON": "mcusim.report.memory.json:memory_json",
     },
-    "mcusim.verification.firmware.result:FirmwareVerification": {
+    "mcusim.verification.firmware.firmware_verification:FirmwareVerification": {
         "table": "mcusim.verification.firmware.table:firmware_verification_table",
-        "JSON": "mcusim.verification.firmware.result:FirmwareVerification.to_json",
+        "JSON": "mcusim.verification.firmware.firmware_verification:FirmwareVerification.to_json",
     },
     "mcusim.verification.verification:Verification": {
         "table": "mcusim.verification.table:verification_table",
@@ -64,13 +64,13 @@ _MAKERS: dict[str, dict[str, str]] = {
     "mcusim.measurements.published.validation_result:Validation": {
         "table": "mcusim.evidence.validate.table:validation_table",
     },
-    "mcusim.evidence.calibrate.result:Calibration": {
-        "table": "mcusim.evidence.calibrate.result:calibration_table",
+    "mcusim.evidence.calibrate.calibration:Calibration": {
+        "table": "mcusim.evidence.calibrate.calibration:calibration_table",
     },
     "mcusim.machine.description:Machine": {
         "table": "mcusim.report.inspection_tables:machine_table",
     },
-    "mcusim.results.inspection:ModelInspection": {
+    "mcusim.results.model_inspection:ModelInspection": {
         "table": "mcusim.report.flash_text:inspection_table",
         "JSON": "mcusim.report.flash_text:inspection_json",
     },

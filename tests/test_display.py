@@ -17,7 +17,7 @@ from mcusim.api.fidelity_comparison import simulate_both
 from mcusim.commands.app import main as command_line
 from mcusim.display import Displayed, one_line
 from mcusim.errors import UsageError
-from mcusim.evidence.calibrate.result import Calibration, Fitted, FittedRow
+from mcusim.evidence.calibrate.calibration import Calibration, Fitted, FittedRow
 from mcusim.kernels.test_programs import program_path
 from mcusim.measurements.published.validation_result import Validation
 from mcusim.model.graph import Graph

@@ -24,7 +24,7 @@ from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.plan.pools import sram_pool
 from mcusim.plan.registry import takers
 from mcusim.program.program import Program
-from mcusim.run_config.kernels import Kernels, resolve
+from mcusim.run_config.kernel_choice import Kernels, resolve
 from mcusim.run_config.run_options import CODE, OPERATOR_OVERHEAD
 from mcusim.run_config.settings import Settings
 

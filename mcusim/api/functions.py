@@ -18,9 +18,9 @@ from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program
 from mcusim.program.unknown_operators import opaque_types, require_known
 from mcusim.results.flash import flash_use
-from mcusim.results.inspection import ModelInspection
 from mcusim.results.memory_plan import MemoryPlan
-from mcusim.run_config.kernels import resolve
+from mcusim.results.model_inspection import ModelInspection
+from mcusim.run_config.kernel_choice import resolve
 from mcusim.run_config.run_options import documented
 from mcusim.run_config.settings import MachineArg, ModelArg, require_overrides, require_type, settings
 

@@ -13,10 +13,10 @@ from mcusim.model.graph import Graph
 from mcusim.plan import plan_options
 from mcusim.plan.array_choice import resolve_options
 from mcusim.plan.options import IN_PLACE, PATCH_MACS, PATCH_SPLIT, PATCHES, PatchKeywords
-from mcusim.run_config.kernels import resolve
+from mcusim.run_config.input_tensors import random_inputs
+from mcusim.run_config.kernel_choice import resolve
 from mcusim.run_config.run_options import documented
 from mcusim.run_config.settings import MachineArg, ModelArg, require_type
-from mcusim.run_config.tensors import random_inputs
 from mcusim.runtime.runtime import find_runtime, runtime_names
 
 if TYPE_CHECKING:

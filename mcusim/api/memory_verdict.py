@@ -17,7 +17,7 @@ from mcusim.plan.ram_pools import RamSizes, arena_parts, chosen_pools
 from mcusim.plan.verdict import ARENA, MemoryVerdict
 from mcusim.results.flash import flash_use
 from mcusim.results.memory_plan import MemoryPlan
-from mcusim.run_config.kernels import Kernels, require_callable, resolve
+from mcusim.run_config.kernel_choice import Kernels, require_callable, resolve
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime, find_runtime
 
@@ -29,7 +29,7 @@ def with_verdict(
 
     Counted: the tensors and the scratch buffers of ``kernels`` (default: those of ``mcusim run``) by the plan's
     allocator, variables and the interpreter's data; then the weights and what else flash keeps. Raises what
-    :func:`mcusim.run_config.kernels.resolve` raises. Not modelled: scratch buffers and data of operators that the
+    :func:`mcusim.run_config.kernel_choice.resolve` raises. Not modelled: scratch buffers and data of operators that the
     kernels do not have.
     """
     if plan.machine is None or plan.room is None:

@@ -29,7 +29,7 @@ from mcusim.plan.static_array import FIRST_FIT, ArrayBlock, array_blocks, first_
 from mcusim.plan.verdict import ARRAY, MemoryVerdict
 from mcusim.results.flash import flash_use
 from mcusim.results.memory_plan import MemoryPlan, Planned
-from mcusim.run_config.kernels import require_callable, resolve
+from mcusim.run_config.kernel_choice import require_callable, resolve
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime
 

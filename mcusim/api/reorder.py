@@ -30,7 +30,7 @@ def ordered_file(model: str | Path | Graph, graph: Graph, order: tuple[int, ...]
     from mcusim.model.reordered import file_order, reordered, with_order
     from mcusim.model.tflite.flatbuffer import read_bytes
     from mcusim.model.tflite.offline_plan import without_offline_plan
-    from mcusim.model.tflite.writer import write_tflite
+    from mcusim.model.tflite.tflite_writer import write_tflite
 
     same = order == tuple(range(len(order)))
     path = Path() if isinstance(model, Graph) else Path(model)

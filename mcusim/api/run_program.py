@@ -11,18 +11,18 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.results import KernelOutput, Result, assumptions, energy
 from mcusim.results.flash import FlashUse
+from mcusim.run_config.input_tensors import SEED, input_series
 from mcusim.run_config.run_options import CODE, INVOCATIONS, OPERATOR_OVERHEAD, STACK_REGION
 from mcusim.run_config.settings import RunRequest, Settings
-from mcusim.run_config.tensors import SEED, input_series
-from mcusim.verification.emulation import MacProgress
+from mcusim.verification.verified_emulation import MacProgress
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Invocation, Run
-    from mcusim.memory.film.recorder import FilmRecorder
+    from mcusim.memory.film.film_recorder import FilmRecorder
     from mcusim.model.graph import Tensor
     from mcusim.program.program import Program
     from mcusim.results.film import Film
-    from mcusim.run_config.tensors import Array
+    from mcusim.run_config.input_tensors import Array
 
 
 @dataclass(frozen=True, slots=True)

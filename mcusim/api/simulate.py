@@ -22,7 +22,8 @@ from mcusim.program.unknown_operators import opaque_types, refuse_opaque, refuse
 from mcusim.results import Result
 from mcusim.results.flash import FlashUse, flash_use
 from mcusim.run_config.film_window import FilmWindow
-from mcusim.run_config.kernels import shipped_kernels
+from mcusim.run_config.input_tensors import Input
+from mcusim.run_config.kernel_choice import shipped_kernels
 from mcusim.run_config.run_options import CODE, EXECUTION, RUN, ExecutionKeywords, RunKeywords, documented
 from mcusim.run_config.settings import (
     MachineArg,
@@ -36,7 +37,6 @@ from mcusim.run_config.settings import (
     settings,
     split,
 )
-from mcusim.run_config.tensors import Input
 
 
 @documented(*RUN)

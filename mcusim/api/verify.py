@@ -19,13 +19,13 @@ from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program, program_graph, read_program
 from mcusim.program.samples import sample_file
 from mcusim.program.unknown_operators import opaque_types, refuse_recorded, require_known
-from mcusim.run_config.kernels import DEFAULT_SET, resolve, shipped_kernels, shipped_names
+from mcusim.run_config.input_tensors import Input, model_inputs
+from mcusim.run_config.kernel_choice import DEFAULT_SET, resolve, shipped_kernels, shipped_names
 from mcusim.run_config.run_options import documented
 from mcusim.run_config.settings import MachineArg, require_overrides, require_type, settings
-from mcusim.run_config.tensors import Input, model_inputs
-from mcusim.verification.emulation import Emulation
 from mcusim.verification.model_lookup import model_of
 from mcusim.verification.sanitizer.monitor import MODES
+from mcusim.verification.verified_emulation import Emulation
 from mcusim.verification.verifier import Verifier
 
 if TYPE_CHECKING:

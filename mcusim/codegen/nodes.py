@@ -18,7 +18,7 @@ from mcusim.kernels.calls.call_bytes import call_bytes, calls, channel_arrays, t
 from mcusim.kernels.calls.filter_bytes import filter_bytes
 from mcusim.kernels.calls.prepare import Places, data_inputs
 from mcusim.kernels.calls.structs import LAYOUTS, size_of
-from mcusim.kernels.compile import SETS
+from mcusim.kernels.compiler import SETS
 from mcusim.kernels.kernel_set import Kernel, KernelSet
 from mcusim.model import geometry
 from mcusim.model.graph import Graph, Operator

@@ -15,7 +15,7 @@ from pathlib import Path
 from mcusim.errors import InputError
 from mcusim.files import read_guarded
 from mcusim.image.image import Image
-from mcusim.kernels.compile import SETS
+from mcusim.kernels.compiler import SETS
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.kernels.link.trim import trimmed_bytes
 

@@ -21,7 +21,7 @@ from mcusim.machine.cores import core_named
 from mcusim.machine.description import Duration, Machine
 from mcusim.soc.families.family import family_of
 from mcusim.soc.register_config.derived_figure import Bits, DerivedFigure, Value, text_of
-from mcusim.soc.register_config.memories import flash_figures, qspi_figures, sdram_figures
+from mcusim.soc.register_config.memory_registers import flash_figures, qspi_figures, sdram_figures
 from mcusim.soc.register_config.rcc_decode import clock_figures, core_clock, regulator_figures
 from mcusim.soc.register_config.register_writes import Registers, RegisterWrite
 from mcusim.text import size

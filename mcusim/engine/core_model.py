@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcusim.engine.contention import Activity
-from mcusim.kernels.cost.counted import call as calls
+from mcusim.kernels.cost.counted import counted_call as calls
 from mcusim.kernels.cost.counted.variants import variant
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Dma, Machine

@@ -13,7 +13,7 @@ from mcusim.engine.system import CoreModel, System
 from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Machine
-from mcusim.memory.film.recorder import FilmRecorder
+from mcusim.memory.film.film_recorder import FilmRecorder
 from mcusim.program import check_program
 from mcusim.program.program import Compute, Program, Task, Work
 from mcusim.program.unknown_operators import opaque_cycles

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from mcusim.errors import ImageError
 from mcusim.image.elf import ElfFile, Section, Segment, parse_elf, program_bytes
+from mcusim.image.hex_records import Records, read_hex, read_s_records
 from mcusim.image.image import Image, image_of
-from mcusim.image.records import Records, read_hex, read_s_records
 from mcusim.image.symbols import Symbol, SymbolTable
 from mcusim.machine.document import show_address
 

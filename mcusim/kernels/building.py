@@ -19,7 +19,7 @@ from typing import IO
 
 from mcusim.errors import InputError, UsageError
 from mcusim.files import read_guarded, without_mark
-from mcusim.kernels.compile import compile_set, digest, quoted
+from mcusim.kernels.compiler import compile_set, digest, quoted
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.machine.cores import CORES, compiler_flags
 

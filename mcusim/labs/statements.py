@@ -1,6 +1,6 @@
 """What a lab's file says of itself: names that are there, expressions that can be read, set-ups that there are.
 
-Not modelled: what simulations say; :mod:`mcusim.labs.check` runs them.
+Not modelled: what simulations say; :mod:`mcusim.labs.lab_check` runs them.
 """
 
 from __future__ import annotations

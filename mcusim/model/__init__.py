@@ -44,7 +44,7 @@ def load_model(name_or_path: str | Path, allow_unknown: bool = False) -> Graph:
     if name is not None:
         return build(name)
     if _exists(path):
-        from mcusim.model.tflite.reader import read_tflite
+        from mcusim.model.tflite.tflite_reader import read_tflite
 
         return read_tflite(path, allow_unknown)
     patterns = ", ".join(

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from mcusim.errors import Verdict
-from mcusim.nas_search.figures import network_figures
 from mcusim.nas_search.latency import NEVER, PartCycles
+from mcusim.nas_search.network_figures import network_figures
 from mcusim.nas_search.selection import OBJECTIVES, selected
 from mcusim.nas_search.space import DEPTHS, EXPANSIONS, KERNELS, NasNetwork, NasSpace, drawn, normalised
 from mcusim.nas_search.stats import NasRules

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mcusim.errors import UsageError, Verdict
 from mcusim.nas_search.evolution import EvolutionSettings
-from mcusim.nas_search.figures import network_figures
 from mcusim.nas_search.latency import ReplayBoard, ReplayedNetwork, replay_all
+from mcusim.nas_search.network_figures import network_figures
 from mcusim.nas_search.scorers import SECONDS, scorer_file, scorer_of
 from mcusim.nas_search.search import POINTS, NasSearch, network_file
 from mcusim.nas_search.selection import front_of

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mcusim.api.simulate import simulate
 from mcusim.errors import UsageError
-from mcusim.nas_search.figures import network_graph, network_parts
+from mcusim.nas_search.network_figures import network_graph, network_parts
 from mcusim.nas_search.segments import space_parts
 from mcusim.nas_search.space import NasNetwork, drawn
 

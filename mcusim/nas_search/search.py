@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from mcusim.errors import UsageError, Verdict
 from mcusim.nas_search.evolution import PAPER, Candidate, EvolutionSettings, NetworkJudge, Scorer, Scores, evolved
-from mcusim.nas_search.figures import network_graph
 from mcusim.nas_search.latency import NEVER, WHOLE, PartCycles, ReplayBoard, ReplayedNetwork, replay_all
+from mcusim.nas_search.network_figures import network_graph
 from mcusim.nas_search.scorers import scorer_sha256
 from mcusim.nas_search.segments import PARTS
 from mcusim.nas_search.selection import front_of, spread
@@ -227,7 +227,7 @@ def network_file(network: NasNetwork, described: Mapping[str, Any], ending: str)
     if ending == ".json":
         return (json.dumps(described, indent=1) + "\n").encode()
     if ending == ".tflite":
-        from mcusim.model.tflite.writer import write_tflite
+        from mcusim.model.tflite.tflite_writer import write_tflite
 
         return write_tflite(network_graph(network, f"nas-{network.space}"))
     raise UsageError(f"a network is written as .json or .tflite, not as {ending[:20] or 'a file without an ending'}")

@@ -23,7 +23,7 @@ from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph
 from mcusim.model.zoo.architectures import Architecture, Layer
 from mcusim.model.zoo.builder import PAIR_BYTES, TENSOR_BYTES, GraphBuilder
-from mcusim.nas_search.placement import layout as L
+from mcusim.nas_search.placement import placement_layout as L
 from mcusim.nas_search.space import EXPANSIONS, FIRST, KERNELS, ROUNDING, SECOND, STAGES, NasSpace, tail
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.plan.static_array import array_blocks

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mcusim._version import __version__
 from mcusim.errors import UsageError
-from mcusim.nas_search.figures import network_figures
+from mcusim.nas_search.network_figures import network_figures
 from mcusim.nas_search.space import NasSpace, drawn
 from mcusim.plan.pools import largest_pool, largest_region
 from mcusim.record_log import LogKind, RecordLog

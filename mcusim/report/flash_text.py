@@ -8,7 +8,7 @@ from typing import Any
 from mcusim.machine.description import Machine
 from mcusim.report.inspection_tables import model_json, model_table
 from mcusim.results.flash import FlashUse
-from mcusim.results.inspection import ModelInspection
+from mcusim.results.model_inspection import ModelInspection
 from mcusim.text import columns, hanging_indent, size, wrapped
 
 

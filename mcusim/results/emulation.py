@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcusim.machine.description import Machine
     from mcusim.program.program import Program
     from mcusim.results.film import Film
-    from mcusim.soc.findings import PeripheralFinding
+    from mcusim.soc.peripheral_findings import PeripheralFinding
 
 
 @dataclass(frozen=True, slots=True)

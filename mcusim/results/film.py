@@ -22,7 +22,7 @@ from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.errors import UsageError
 from mcusim.memory import state_layout as L
 from mcusim.memory.film import record
-from mcusim.memory.film.recorder import FilmRecorder
+from mcusim.memory.film.film_recorder import FilmRecorder
 from mcusim.program.program import Program, Transfer
 from mcusim.run_config.film_window import FilmWindow, window_text
 

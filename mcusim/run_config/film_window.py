@@ -11,7 +11,7 @@ from mcusim.memory import state_layout as L
 from mcusim.units import Duration, parse_duration
 
 if TYPE_CHECKING:
-    from mcusim.memory.film.recorder import FilmRecorder
+    from mcusim.memory.film.film_recorder import FilmRecorder
 
 MOST_CYCLES = (1 << 32) // L.TICK - 1
 _START = Duration(Fraction(0), "s")
@@ -45,7 +45,7 @@ class FilmWindow:
         if until - since > MOST_CYCLES:
             fits = window_text(since, since + MOST_CYCLES, clock)
             raise UsageError(f"film window: {until - since:,} cycles are too many for a film; {fits} fits")
-        from mcusim.memory.film.recorder import FilmRecorder  # with native code
+        from mcusim.memory.film.film_recorder import FilmRecorder  # with native code
 
         return FilmRecorder(since, until)
 

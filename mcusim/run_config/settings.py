@@ -16,10 +16,10 @@ from mcusim.plan.options import whole
 from mcusim.program.program import Program
 from mcusim.program.unknown_operators import Costs, parse_costs
 from mcusim.run_config.film_window import FilmWindow
-from mcusim.run_config.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, require_callable, resolve
+from mcusim.run_config.input_tensors import Input
+from mcusim.run_config.kernel_choice import DEFAULT_KERNELS, FIDELITIES, Kernels, require_callable, resolve
 from mcusim.run_config.period import Period
 from mcusim.run_config.run_options import BATTERY, PERIOD, RUN, STACK_REGION, RunOptions
-from mcusim.run_config.tensors import Input
 
 Kinds = tuple[tuple[type, ...], str]
 ModelArg: Kinds = (str, Path, Graph), "a path, a name of `mcusim models` or a Graph"
@@ -132,7 +132,7 @@ def base_settings(
     options: ``plan`` are those of a plan, ``run`` those of a run, by name and as a user gives them.
 
     Raises UnitError or UsageError, TypeError for a name that is not declared, and what
-    :func:`~mcusim.run_config.kernels.resolve` raises for ``kernels``.
+    :func:`~mcusim.run_config.kernel_choice.resolve` raises for ``kernels``.
     """
     for argument, value in (("policy", policy), ("fidelity", fidelity)):
         require_type(argument, value, NameArg)

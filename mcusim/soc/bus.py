@@ -29,7 +29,8 @@ from mcusim.soc import bit_band
 from mcusim.soc.bit_band import BitBand
 from mcusim.soc.endless_polls import Polls
 from mcusim.soc.families.family import blocks_in, family_of, memory_map
-from mcusim.soc.findings import Ending, PeripheralFinding, Plain, of_notes, silent_lines, storage
+from mcusim.soc.machine_blocks import blocks_of, divider, flash_of, held_in_reset
+from mcusim.soc.peripheral_findings import Ending, PeripheralFinding, Plain, of_notes, silent_lines, storage
 from mcusim.soc.peripherals.flash.interface import FlashInterface
 from mcusim.soc.peripherals.fmc import Fmc
 from mcusim.soc.peripherals.rcc import Rcc
@@ -39,7 +40,6 @@ from mcusim.soc.register_block import NEVER, RegisterBlock
 from mcusim.soc.register_config.rcc_decode import core_clock_now
 from mcusim.soc.register_config.register_writes import BLOCKS as SET_UP_BLOCKS
 from mcusim.soc.register_config.register_writes import Registers, RegisterWrite, RegisterWrites
-from mcusim.soc.registry import blocks_of, divider, flash_of, held_in_reset
 from mcusim.soc.sdram_watch import SdramWatch
 
 MOST_FINDINGS = 20

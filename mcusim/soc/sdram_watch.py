@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mcusim.machine.description import Machine
-from mcusim.soc.findings import PeripheralFinding
+from mcusim.soc.peripheral_findings import PeripheralFinding
 
 _FIX = (
     "call the board's SDRAM initialisation before: clock enable, precharge all, auto-refresh and load mode register by"

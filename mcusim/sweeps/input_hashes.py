@@ -16,7 +16,7 @@ from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.measurements.published.stored import stored_rows
 from mcusim.model.graph import Graph
-from mcusim.run_config.kernels import Kernels, resolve
+from mcusim.run_config.kernel_choice import Kernels, resolve
 
 
 @cache

@@ -13,7 +13,7 @@ from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import machine_names
 from mcusim.plan.options import RUNTIME, WITHOUT, runtime_of
 from mcusim.program.unknown_operators import Costs
-from mcusim.run_config.kernels import default_kernels
+from mcusim.run_config.kernel_choice import default_kernels
 from mcusim.runtime.runtime import find_runtime
 from mcusim.sweeps.expressions import Expression, Value
 

@@ -50,7 +50,7 @@ from mcusim.machine.toml_file import read_toml
 from mcusim.plan import policy_names, takers
 from mcusim.plan.options import RUNTIME, without_effect
 from mcusim.program.unknown_operators import Costs, parse_costs
-from mcusim.run_config.kernels import FIDELITIES, resolve
+from mcusim.run_config.kernel_choice import FIDELITIES, resolve
 from mcusim.runtime.runtime import find_runtime
 from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS, REGIONS, axis_values, distinct
 from mcusim.sweeps.expressions import Expression, Value, parse

@@ -21,7 +21,7 @@ from mcusim.memory.system import MemorySystem
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
     from mcusim.model.geometry import Geometry
-    from mcusim.tuning.space import Config, ConfigSpace
+    from mcusim.tuning.config_space import Config, ConfigSpace
     from mcusim.tuning.template import KernelTemplate
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

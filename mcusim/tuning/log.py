@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from mcusim.record_log import LogKind
-from mcusim.tuning.space import KnobValue
+from mcusim.tuning.config_space import KnobValue
 from mcusim.tuning.trial import TrialResult
 
 

@@ -23,8 +23,8 @@ from mcusim.tuning.trial import TrialResult, measure_set, run_trial
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
+    from mcusim.tuning.config_space import Config
     from mcusim.tuning.layer import Layer
-    from mcusim.tuning.space import Config
     from mcusim.tuning.tuners import TunerFeatures
 
 DIED = "the process that ran it died, twice"

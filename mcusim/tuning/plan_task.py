@@ -31,10 +31,10 @@ from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.plan.registry import declared_options, find_policy, plan_options, takers
 from mcusim.program import program_graph, write_program
 from mcusim.program.program import Compute, Program
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.run_config.settings import Settings, settings
-from mcusim.run_config.tensors import random_inputs
 from mcusim.sweeps.input_hashes import description_sha256
-from mcusim.tuning.space import Config, ConfigSpace, Knob
+from mcusim.tuning.config_space import Config, ConfigSpace, Knob
 from mcusim.tuning.trial import Outcome, TrialResult
 from mcusim.tuning.tune import TunedTask, TuningPlan, check_search
 from mcusim.verification.equivalence import litert_outputs

@@ -23,13 +23,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mcusim.errors import InputError, UsageError
 from mcusim.files import read_guarded, utf8_text
-from mcusim.kernels.compile import SETS
+from mcusim.kernels.compiler import SETS
 from mcusim.kernels.kernel_set import NAMES
 from mcusim.kernels.scratch_formula import check_formula, evaluate
 from mcusim.machine.toml_file import read_toml
 from mcusim.model.geometry import Geometry
 from mcusim.model.operators import OPERATORS
-from mcusim.tuning.space import Config, ConfigSpace, Knob, KnobValue, divisors, orders
+from mcusim.tuning.config_space import Config, ConfigSpace, Knob, KnobValue, divisors, orders
 from mcusim.units import quoted
 from mcusim.user_code import reasons
 from mcusim.validation_errors import rule_of

@@ -15,12 +15,12 @@ import numpy as np
 
 from mcusim.errors import InputError, UsageError
 from mcusim.kernels.calls import call_bytes as P
-from mcusim.kernels.compile import FLAGS
+from mcusim.kernels.compiler import FLAGS
 from mcusim.kernels.kernel_set import load_set
 from mcusim.processes import TooLongError, cpu_limited
 from mcusim.sessions.compile_module import CompileError
 from mcusim.sessions.session import DeviceSession, SessionFault
-from mcusim.tuning.space import Config, ConfigSpace
+from mcusim.tuning.config_space import Config, ConfigSpace
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine

@@ -21,8 +21,8 @@ from mcusim.tuning.log import TUNING_LOG, TrialRecord
 from mcusim.tuning.measuring import Measurer, TrialTask, TuningTask
 from mcusim.tuning.template import open_template, template_names
 from mcusim.tuning.trial import TrialResult
+from mcusim.tuning.tuner_warm_start import WarmTrial, warm_trials
 from mcusim.tuning.tuners import TUNERS
-from mcusim.tuning.warm_start import WarmTrial, warm_trials
 from mcusim.units import quoted
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ import numpy as np
 from mcusim.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from mcusim.tuning.space import Config, ConfigSpace
-    from mcusim.tuning.warm_start import WarmTrial
+    from mcusim.tuning.config_space import Config, ConfigSpace
+    from mcusim.tuning.tuner_warm_start import WarmTrial
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 FOREIGN = 0.2  # weight of a sample of another layer or board

@@ -23,8 +23,8 @@ from mcusim.model.graph import Graph, Tensor
 from mcusim.plan import plan
 from mcusim.program.program import Compute, Program, Task
 from mcusim.units import quoted
-from mcusim.verification.emulation import Array, Emulation, Outputs
 from mcusim.verification.verification import Agreement, OutputDifference
+from mcusim.verification.verified_emulation import Array, Emulation, Outputs
 
 UNTILED = ("internal", "external")
 
@@ -122,7 +122,7 @@ def litert_outputs(graph: Graph, inputs: Sequence[Array]) -> Outputs:
     ModelError when it cannot be written.
     """
     interpreter = import_module("ai_edge_litert.interpreter")
-    from mcusim.model.tflite.writer import write_tflite
+    from mcusim.model.tflite.tflite_writer import write_tflite
     from mcusim.model.tflite.written_pads import with_written_pads
 
     written = with_written_pads(graph)

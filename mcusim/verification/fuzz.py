@@ -13,9 +13,9 @@ from contextlib import contextmanager
 
 from mcusim.engine.disturbance import Disturbance
 from mcusim.processes import MOST_PROCESSES, cores, deaf, pool
-from mcusim.verification.emulation import Emulation, Outputs
 from mcusim.verification.equivalence import first_difference
 from mcusim.verification.verification import SeedOutcome
+from mcusim.verification.verified_emulation import Emulation, Outputs
 
 SEEDS_EACH = 3  # at least, unless a number of processes is asked for
 QUEUED = 4  # seeds for each process

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from mcusim.errors import DoesNotFit, InputError, KernelFault
 from mcusim.machine.description import Machine
 from mcusim.program.program import Compute, Program
-from mcusim.verification.emulation import Emulation, MacProgress, Outcome
 from mcusim.verification.equivalence import with_litert, with_untiled
 from mcusim.verification.findings import buffers_at
 from mcusim.verification.fuzz import fuzz
 from mcusim.verification.proof import Finding, prove
 from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.verification import KERNEL_FAULT, Agreement, Found, Fuzzed, Verification
+from mcusim.verification.verified_emulation import Emulation, MacProgress, Outcome
 
 WARM = 1  # what seeds memory and data cache of the run that no seed disturbs
 

@@ -27,7 +27,7 @@ import mcusim
 from mcusim.errors import McusimError
 from mcusim.model import graph_macs, load_model
 from mcusim.model.graph import Graph
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 
 BOARD = "stm32f746g-disco"
 PLACES: tuple[tuple[str, dict[str, str]], ...] = (

@@ -21,7 +21,7 @@ import numpy as np
 from mcusim.kernels import load_profile
 from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, Tensor, load_model
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.model.zoo.builder import WEIGHT_LIMIT, seed_of
 from mcusim.model.zoo.quantization import ZooQuantizer
 from mcusim.plan import PlanOptions, plan, plan_options

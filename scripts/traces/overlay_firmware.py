@@ -24,7 +24,7 @@ from mcusim.machine import Machine, load_machine
 from mcusim.model import Graph, Operator, Tensor, load_model
 from mcusim.model.geometry import Tile, geometry
 from mcusim.model.graph import Quantization
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.program import Program, write_program
 from mcusim.program.program import (
     Buffer,

@@ -16,7 +16,7 @@ from mcusim.api.reorder import planned_file
 from mcusim.commands.app import main
 from mcusim.errors import ModelError
 from mcusim.model.tflite.offline_plan import with_offline_plan
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.plan.arena import arena_head
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.tflm import TFLM

@@ -28,7 +28,7 @@ from mcusim.measurements.published.rows import rows
 from mcusim.model import Graph, geometry, graph_macs, load_model
 from mcusim.plan import plan
 from mcusim.program import check_program
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.benchmarks.kernel_costs import loaded_bytes
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -26,7 +26,7 @@ from mcusim.model import Graph, load_model
 from mcusim.plan import plan
 from mcusim.program import check_program
 from mcusim.program.program import Program
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.verification.sanitizer.monitor import make_monitor
 from tests.support.kernels.timed_networks import BOARD, KERNELS, SMALL, run
 

@@ -16,10 +16,10 @@ from mcusim import simulate
 from mcusim.machine.toml_file import key_lines
 from mcusim.model import load_model
 from mcusim.plan.allocators.greedy import ArenaBlock, plan_arena
-from mcusim.plan.ordering.search import optimal_order
+from mcusim.plan.ordering.order_search import optimal_order
 from mcusim.program import read_program
 from mcusim.program.program import Buffer, Span
-from mcusim.report.run.figures.series import time_figure
+from mcusim.report.run.figures.time_series import time_figure
 from tests.support.graphs.random_dags import wide_network
 from tests.support.graphs.small_graphs import activation, one_operator
 from tests.support.graphs.tflite_writer import write_tflite

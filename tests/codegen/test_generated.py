@@ -19,7 +19,7 @@ from mcusim.commands.app import main
 from mcusim.errors import UnsupportedError, UsageError
 from mcusim.model import Quantization, load_model
 from mcusim.model.graph import Graph, Operator, Tensor
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.runtime.runtime import find_runtime
 from tests.support.cases import few, only_with_all_cases
 from tests.support.graphs.tflite_writer import write_tflite

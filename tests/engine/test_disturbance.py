@@ -21,7 +21,7 @@ from mcusim.kernels.kernel_set import load_set
 from mcusim.memory.state_layout import TICK
 from mcusim.plan import plan
 from mcusim.program.program import Program, Task, Transfer
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.programs.plans import DISCOS, board, model
 

@@ -19,11 +19,11 @@ from mcusim.kernels import load_profile
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import Machine, load_machine
 from mcusim.model import Graph, load_model
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.plan import plan
 from mcusim.program import check_program
 from mcusim.program.program import Program
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.runtime.planning_costs import operator_cycles
 from tests.support.cases import few, sampled
 from tests.support.graphs.litert import LiteRT

@@ -17,10 +17,10 @@ from mcusim.errors import DoesNotFit, ProgramError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph, Quantization, Tensor, load_model
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.plan import plan
 from mcusim.program.program import Compute, Program, Span, Transfer
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.small_graphs import activation, constant, one_operator
 

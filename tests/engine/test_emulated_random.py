@@ -14,12 +14,12 @@ from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph
 from mcusim.model.channel_tiles import channel_tileable
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.plan import PlanOptions, plan, plan_options
 from mcusim.plan.options import CHANNEL_TILES
 from mcusim.plan.policies.tinyops import OVERLAYS
 from mcusim.program import check_program, program_graph
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.support.cases import few, sampled
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.random_net import SEEDS, Net

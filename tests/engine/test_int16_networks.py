@@ -11,9 +11,9 @@ import mcusim
 from mcusim.errors import ModelError
 from mcusim.model import load_model
 from mcusim.model.graph_check import check_graph
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.plan.arena import arena_head
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.tflm import TFLM

@@ -14,12 +14,12 @@ from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.machine import load_machine
 from mcusim.model import Graph, load_model
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.plan import plan
 from mcusim.program import read_program, write_program
 from mcusim.results import Result
-from mcusim.run_config.kernels import resolve
-from mcusim.run_config.tensors import Array, input_series
+from mcusim.run_config.input_tensors import Array, input_series
+from mcusim.run_config.kernel_choice import resolve
 from mcusim.verification.proof.prove import prove
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.streaming_graphs import lstm, svdf, wake_word

@@ -12,10 +12,10 @@ import pytest
 from mcusim.api import simulate
 from mcusim.commands.app import main
 from mcusim.errors import InputError, KernelFault
-from mcusim.kernels.compile import compile_set
+from mcusim.kernels.compiler import compile_set
 from mcusim.machine.cores import compiler_flags
 from mcusim.model import Graph
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.results import Result
 from tests.support.graphs.small_graphs import activation, one_operator
 from tests.support.paths import REPOSITORY

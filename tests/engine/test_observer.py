@@ -17,7 +17,7 @@ from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.program import read_program
 from mcusim.program.program import Compute, Maintain, Transfer
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.support.paths import REPOSITORY
 
 SAMPLE = read_program(REPOSITORY / "traces" / "ping-pong-four-tiles.jsonl")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcusim.machine import load_machine
-from mcusim.soc import registry
+from mcusim.soc import machine_blocks as registry
 from mcusim.soc.register_block import RegisterBlock
 from tests.support.bare_clock import Clock
 from tests.support.paths import REPOSITORY

@@ -25,7 +25,7 @@ from mcusim.model import operators as entries
 from mcusim.model.operators import OperatorSpec, Traits
 from mcusim.model.shape_checks import constant_integers
 from mcusim.model.strided_copy import Move, merged
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from tests.support.graphs.small_graphs import activation, constant, one_operator
 from tests.support.kernels.tiny_sets import needs_compiler
 

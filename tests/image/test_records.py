@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from mcusim.errors import ImageError
-from mcusim.image import records
-from mcusim.image.records import Records, read_hex, read_s_records
+from mcusim.image import hex_records as records
+from mcusim.image.hex_records import Records, read_hex, read_s_records
 from tests.support.images.record_writer import END, Pieces, hex_lines, hex_record, s_lines, s_record, text
 
 PIECES = [(0x0800_FFF8, bytes(range(40))), (0x9000_0000, b"\xff" * 3), (0xFFFF_FFFF, b"\x01")]

@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from mcusim.errors import InputError, ProgramError, UnsupportedError, UsageError
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of, pack, size_of
-from mcusim.kernels.compile import compile_set
+from mcusim.kernels.compiler import compile_set
 from mcusim.kernels.kernel_set import NAMES, load_set, set_names
 from mcusim.kernels.scratch_formula import check_formula, evaluate
 from mcusim.machine.cores import CORES, compiler_flags

@@ -17,10 +17,10 @@ from mcusim import simulate
 from mcusim.commands.app import app
 from mcusim.errors import UsageError
 from mcusim.labs import Session, lab_names, open_file, open_lab, read_lab
-from mcusim.labs.check import findings
 from mcusim.labs.figures import Figures
 from mcusim.labs.grader import Grader, number
 from mcusim.labs.lab import Arrange, Ask, Choose, Compare, Design, Explore, Lab, Write
+from mcusim.labs.lab_check import findings
 from mcusim.labs.teacher_page import teacher_html, teacher_text
 from mcusim.sweeps.study import study_names
 from tests.support.cases import sample_size

@@ -16,14 +16,14 @@ import pytest
 from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.labs import open_file, open_lab, read_lab
-from mcusim.labs.check import findings
+from mcusim.labs.browser_export import LabExport
 from mcusim.labs.draw import MOST_SEED, drawn, hashed, seed_of
-from mcusim.labs.export import LabExport
 from mcusim.labs.figures import Figures
 from mcusim.labs.handout import handout
 from mcusim.labs.lab import Choose
+from mcusim.labs.lab_check import findings
 from mcusim.labs.lab_file import COMMANDS, LabFile
-from mcusim.labs.notebook import notebook
+from mcusim.labs.notebook_export import notebook
 from tests.support.cases import sample_size
 from tests.support.paths import REPOSITORY
 

@@ -13,7 +13,7 @@ from mcusim.errors import UsageError
 from mcusim.model import load_model
 from mcusim.model.channel_tiles import channel_tileable, channel_tiled, counts_text, model_operators, parse_counts
 from mcusim.model.reordered import reordered
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.tuning.layer import graph_of_shape
 from mcusim.verification.equivalence import litert_outputs
 from tests.support.cases import sample_size

@@ -13,7 +13,7 @@ import pytest
 from mcusim.commands.app import main
 from mcusim.model import Graph, load_model, zoo_names
 from mcusim.model.operators import OPERATORS
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from tests.support.cases import few, sample_size
 from tests.support.graphs import int8_reference
 from tests.support.graphs.litert import RESOLVERS, LiteRT

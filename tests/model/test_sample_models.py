@@ -12,7 +12,7 @@ from mcusim.api.simulate import replay
 from mcusim.machine import load_machine
 from mcusim.model import load_model, zoo_names
 from mcusim.program import read_program
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.support.cases import few
 from tests.support.graphs.litert import LiteRT
 from tests.support.paths import REPOSITORY

@@ -17,9 +17,9 @@ from mcusim.commands.app import main
 from mcusim.errors import UsageError, Verdict
 from mcusim.machine import load_machine
 from mcusim.nas_search.evolution import EvolutionSettings
-from mcusim.nas_search.figures import network_graph
 from mcusim.nas_search.front import FrontBoard, FrontPlan, best_for, nas_fronts
 from mcusim.nas_search.latency import ReplayBoard
+from mcusim.nas_search.network_figures import network_graph
 from mcusim.nas_search.space import NasNetwork, NasSpace, drawn
 from mcusim.nas_search.stats import NasRules
 from mcusim.nas_search.tables import fronts_json, fronts_text

@@ -18,8 +18,8 @@ from mcusim.errors import UsageError, Verdict
 from mcusim.machine import load_machine
 from mcusim.model.geometry import graph_macs
 from mcusim.nas_search.evolution import PAPER, Candidate, EvolutionSettings, NetworkJudge, evolved, random_search
-from mcusim.nas_search.figures import network_graph
 from mcusim.nas_search.latency import PartCycles, ReplayBoard, ReplayedNetwork, replay_all
+from mcusim.nas_search.network_figures import network_graph
 from mcusim.nas_search.scorers import scorer_of
 from mcusim.nas_search.search import NasSearch
 from mcusim.nas_search.segments import space_parts

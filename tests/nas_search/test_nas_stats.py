@@ -15,7 +15,7 @@ from mcusim.errors import UsageError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model.geometry import graph_macs
-from mcusim.nas_search.figures import network_figures, network_graph
+from mcusim.nas_search.network_figures import network_figures, network_graph
 from mcusim.nas_search.space import NasNetwork, NasSpace, all_spaces, drawn
 from mcusim.nas_search.stats import NasRules, best_spaces, nas_stats
 from mcusim.plan.array_choice import planned_array

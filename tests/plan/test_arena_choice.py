@@ -13,10 +13,10 @@ from mcusim.model.graph import Graph
 from mcusim.plan import plan, plan_options
 from mcusim.program import program_graph, read_program, write_program
 from mcusim.program.program import Program
-from mcusim.run_config.kernels import resolve
-from mcusim.run_config.tensors import model_inputs
-from mcusim.verification.emulation import Emulation
+from mcusim.run_config.input_tensors import model_inputs
+from mcusim.run_config.kernel_choice import resolve
 from mcusim.verification.verification import Verification
+from mcusim.verification.verified_emulation import Emulation
 from mcusim.verification.verifier import Verifier
 from tests.support.cases import sampled
 from tests.support.graphs.tflm_graphs import random_network

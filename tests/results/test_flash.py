@@ -14,7 +14,7 @@ from mcusim.kernels import load_profile
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, load_model
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.plan import plan
 from mcusim.results.flash import FlashUse, flash_use
 from mcusim.runtime.runtime import find_runtime

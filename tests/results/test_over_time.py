@@ -15,7 +15,7 @@ from mcusim.engine.stall_accounting import transferred
 from mcusim.machine import load_machine
 from mcusim.program.program import Buffer, Span, Transfer
 from mcusim.report.run.figures import lanes as page_lanes
-from mcusim.report.run.figures.series import time_figure
+from mcusim.report.run.figures.time_series import time_figure
 from mcusim.results import Result
 from mcusim.results.over_time import core_segments, lanes, occupancy, rates
 from tests.support.cases import only_with_all_cases

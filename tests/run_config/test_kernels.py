@@ -12,9 +12,9 @@ from mcusim.errors import InputError, ProgramError, UsageError
 from mcusim.kernels.cost.profile import FOLDER
 from mcusim.machine import loader
 from mcusim.measurements.interval.published_errors import stored_errors
-from mcusim.run_config import kernels as module
+from mcusim.run_config import kernel_choice as module
 from mcusim.run_config import settings as settings_module
-from mcusim.run_config.kernels import Kernels, resolve, shipped_kernels
+from mcusim.run_config.kernel_choice import Kernels, resolve, shipped_kernels
 from mcusim.run_config.settings import Settings, settings
 from tests.support.paths import REPOSITORY
 

@@ -9,7 +9,7 @@ import pytest
 
 from mcusim.errors import UsageError
 from mcusim.model import load_model
-from mcusim.run_config.tensors import model_inputs, random_inputs
+from mcusim.run_config.input_tensors import model_inputs, random_inputs
 
 
 def test_random_inputs_repeat_by_their_seed_and_reach_both_ends() -> None:

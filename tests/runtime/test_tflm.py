@@ -15,12 +15,12 @@ import pytest
 from mcusim.model import Graph, Tensor, load_model
 from mcusim.model.operators import OPERATORS
 from mcusim.model.tflite.offline_plan import with_offline_plan
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock, greedy_by_size
 from mcusim.plan.arena import arena_head
 from mcusim.plan.liveness.accounting import sharing
 from mcusim.plan.liveness.lifetimes import lifetimes
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.runtime.tflm import requests, scratch_bytes
 from tests.support.cases import few
 from tests.support.graphs.random_graphs import random_graph

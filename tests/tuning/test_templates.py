@@ -12,8 +12,8 @@ from mcusim.errors import InputError, UsageError
 from mcusim.machine import load_machine
 from mcusim.sessions import compile_module
 from mcusim.tuning import trial as trials
+from mcusim.tuning.config_space import ConfigSpace, Knob
 from mcusim.tuning.layer import Layer, graph_of_shape, layers_of
-from mcusim.tuning.space import ConfigSpace, Knob
 from mcusim.tuning.template import open_template, template_names
 from mcusim.tuning.trial import measure_set, run_trial
 from tests.sessions.test_object_file import needs_compiler

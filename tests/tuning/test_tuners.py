@@ -14,16 +14,16 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.errors import UsageError
-from mcusim.kernels.compile import SETS
+from mcusim.kernels.compiler import SETS
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.geometry import geometry
+from mcusim.tuning.config_space import Config
 from mcusim.tuning.features import ConfigFeatures
 from mcusim.tuning.layer import graph_of_shape
-from mcusim.tuning.space import Config
 from mcusim.tuning.template import open_template, template_names
+from mcusim.tuning.tuner_warm_start import WarmTrial, warm_trials
 from mcusim.tuning.tuners import TUNERS, ModelTuner, Tuner
-from mcusim.tuning.warm_start import WarmTrial, warm_trials
 from tests.sessions.test_object_file import needs_compiler
 from tests.support.cases import sample_size
 

@@ -24,7 +24,7 @@ from mcusim.machine import load_machine
 from mcusim.model import Graph
 from mcusim.program import check_program, read_program
 from mcusim.program.program import Program
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.verification.model_lookup import model_of
 from mcusim.verification.proof import RULES, Finding, prove
 from mcusim.verification.sanitizer.monitor import make_monitor

@@ -13,9 +13,9 @@ from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine, machine_names
 from mcusim.plan import plan, plan_options
 from mcusim.program.program import Compute
-from mcusim.run_config.tensors import random_inputs
-from mcusim.verification.emulation import Emulation, Outputs
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.verification.equivalence import first_difference, with_litert, with_untiled
+from mcusim.verification.verified_emulation import Emulation, Outputs
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.small_graphs import activation, one_operator
 from tests.support.kernels.emulated_networks import network

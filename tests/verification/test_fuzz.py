@@ -12,11 +12,11 @@ from mcusim.errors import ProgramError, UsageError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.plan import plan
 from mcusim.program.program import Compute, Transfer
-from mcusim.run_config.tensors import random_inputs
-from mcusim.verification.emulation import Emulation, Outputs
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.verification.equivalence import first_difference
 from mcusim.verification.fuzz import fuzz
 from mcusim.verification.verification import SeedOutcome
+from mcusim.verification.verified_emulation import Emulation, Outputs
 from tests.support.cases import only_with_all_cases, sample_size, sampled
 from tests.support.programs.plans import DISCOS, board, model
 from tests.support.programs.program_faults import with_tasks

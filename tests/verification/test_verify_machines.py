@@ -11,10 +11,10 @@ from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import Machine, load_machine
 from mcusim.plan import plan
 from mcusim.program.program import Maintain, Program
-from mcusim.run_config.tensors import random_inputs
-from mcusim.verification.emulation import Emulation
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.verification.proof import prove
 from mcusim.verification.verification import Verification
+from mcusim.verification.verified_emulation import Emulation
 from mcusim.verification.verifier import Verifier
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.programs.plans import DISCOS, board, model

@@ -26,7 +26,7 @@ from mcusim.plan.pools import sram_pool
 from mcusim.plan.registry import policy_names, policy_options
 from mcusim.results import Result
 from mcusim.results.advice import LimitCheck
-from mcusim.run_config.kernels import resolve
+from mcusim.run_config.kernel_choice import resolve
 from mcusim.run_config.settings import Settings
 from mcusim.runtime.patches import AUTO
 from mcusim.runtime.planning_costs import costs_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcusim.results import Result
 from mcusim.results.advice import LimitCheck
 from mcusim.results.result import sram_bytes
-from mcusim.run_config.limits import RunLimits
+from mcusim.run_config.run_limits import RunLimits
 
 
 def check_limits(result: Result, limits: RunLimits) -> tuple[LimitCheck, ...]:

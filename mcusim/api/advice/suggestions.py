@@ -24,8 +24,8 @@ from mcusim.results import Result
 from mcusim.results.advice import Advice, WayOut
 from mcusim.results.result import sram_bytes
 from mcusim.run_config.command_line import Options, run_command, settings_options
-from mcusim.run_config.kernels import resolve
-from mcusim.run_config.limits import RunLimits
+from mcusim.run_config.kernel_choice import resolve
+from mcusim.run_config.run_limits import RunLimits
 from mcusim.run_config.run_options import STACK_REGION
 from mcusim.run_config.settings import Settings
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from mcusim.api.firmware.film import begin_film
+from mcusim.api.firmware.emulation_options import FirmwareOptions, require_known
+from mcusim.api.firmware.film_recording import begin_film
 from mcusim.api.firmware.guest_arguments import address_of, dump_range, load_file, word_of
 from mcusim.api.firmware.inputs import (
     core_with,
@@ -17,7 +18,6 @@ from mcusim.api.firmware.inputs import (
     start_of,
     strictness_of,
 )
-from mcusim.api.firmware.options import FirmwareOptions, require_known
 from mcusim.api.firmware.recordings import begin_recording, recording_of
 from mcusim.api.firmware.set_up import run_set_up
 from mcusim.api.firmware.stop_conditions import RunEnd, end_of, run_to, set_host, watch
@@ -76,7 +76,7 @@ def emulate(
     overrides that. ``until`` is where it ends: a symbol, an address, "1000 cycles" or "5 ms". ``stack``: how far that
     may grow. ``loads`` are texts ``FILE@ADDRESS``, put into memory before the start; ``dumps`` ``ADDRESS:SIZE`` or a
     symbol. ``output`` gets what is printed; a KeyboardInterrupt ends the run. ``more``, as ``record``, ``uart``,
-    ``peripherals``: :class:`~mcusim.api.firmware.options.FirmwareOptions`. A fault is a result. Raises
+    ``peripherals``: :class:`~mcusim.api.firmware.emulation_options.FirmwareOptions`. A fault is a result. Raises
     :class:`~mcusim.errors.InputError`. Not modelled: what its parts do not model.
     """
     target, image = load_firmware(path, images, machine, overrides)

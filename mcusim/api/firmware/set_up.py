@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
-from mcusim.api.firmware.options import FirmwareOptions
+from mcusim.api.firmware.emulation_options import FirmwareOptions
 from mcusim.emulator.register_config import SetUpRow
 from mcusim.errors import MachineError, UsageError
 from mcusim.machine.clock_rules import movable
@@ -13,7 +13,7 @@ from mcusim.machine.description import Basis, Machine
 from mcusim.machine.document import Leaf
 from mcusim.machine.loader import replace_all
 from mcusim.results.emulation import EmulationResult, FirmwareSetUp
-from mcusim.soc.findings import PeripheralFinding
+from mcusim.soc.peripheral_findings import PeripheralFinding
 
 Once = Callable[[Machine, Callable[[bytes], object] | None], EmulationResult]
 LARGEST_OUTPUT = 16 << 20  # bytes that are kept of a run that may be the only one

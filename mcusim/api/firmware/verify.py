@@ -19,7 +19,7 @@ from mcusim.api.firmware.stop_conditions import end_of, run_to, watch
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.soc.boot_windows import with_boot_windows
-from mcusim.verification.firmware.result import FirmwareOutcome, FirmwareVerification
+from mcusim.verification.firmware.firmware_verification import FirmwareOutcome, FirmwareVerification
 
 if TYPE_CHECKING:
     from mcusim.api.verify import VerifyRequest
@@ -194,7 +194,7 @@ def fuzz_firmware(
 ) -> FirmwareVerification:
     """``result`` of :func:`watch_firmware`, and what the disturbances of each of ``seeds`` change; ``tick`` is called
     after each. Where a time ends the run, how it ends is not compared."""
-    from mcusim.verification.firmware.fuzz import with_seeds
+    from mcusim.verification.firmware.firmware_fuzz import with_seeds
 
     limit = _TIMES * result.run.instructions + _MORE
     return with_seeds(result, case, seeds, limit, not case.by_time, processes, tick)

@@ -139,7 +139,7 @@ class TrialOptions:
         files = [path for path in (self.html, self.apply if program else None) if path is not None]
         check_outputs(files, written.json, inputs, written.force, self.log)
         if self.apply is not None and not program:
-            from mcusim.tuning.kernel_set import check_set_folder
+            from mcusim.tuning.tuned_set import check_set_folder
 
             check_set_folder(self.apply, written.force)
 
@@ -151,8 +151,8 @@ class TrialOptions:
             write_bytes(self.html, tuning_page(plan, tuned).encode(), force)
         if self.apply is None:
             return
-        from mcusim.tuning.kernel_set import apply_to_set
         from mcusim.tuning.plan_task import best_program
+        from mcusim.tuning.tuned_set import apply_to_set
 
         if (program := best_program(tuned)) is not None:
             write_bytes(self.apply, program, force)
@@ -189,8 +189,8 @@ def tune(
     """
     output = written.to(what, machine, work.log)
     from mcusim.api.simulate import changed
-    from mcusim.tuning.tables import tuning_json, tuning_text
     from mcusim.tuning.tune import tune_tasks
+    from mcusim.tuning.tuning_tables import tuning_json, tuning_text
 
     work.check([what, machine], written, subject.memories)
     board = changed(machine, keys.overrides)
@@ -216,9 +216,9 @@ def _layers(what: str, machine: MachineDescription, subject: TunedOptions) -> tu
     """What is to be tuned, and the template that was named instead of a network."""
     from mcusim.model import load_model
     from mcusim.tuning.layer import graph_of_shape, layers_of
-    from mcusim.tuning.result import chosen_layers
     from mcusim.tuning.shape_text import parse_shape
     from mcusim.tuning.template import open_template, template_names
+    from mcusim.tuning.tuning_result import chosen_layers
 
     shape, chosen, policy = subject.shape, subject.layers, subject.policy or "internal"
     if what in template_names() or (Path(what) / "template.toml").is_file():

@@ -38,7 +38,7 @@ def export(
     _check(out, to_stdout, written)
     output = written.to()
     from mcusim.model import load_model
-    from mcusim.model.tflite.writer import write_tflite
+    from mcusim.model.tflite.tflite_writer import write_tflite
     from mcusim.report.inspection_tables import export_json, export_table
 
     graph = load_model(model, allow_unknown=True)  # the writer refuses them, without the reader's hint at an option

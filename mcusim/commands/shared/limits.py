@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from mcusim.run_config.limits import RunLimits
+    from mcusim.run_config.run_limits import RunLimits
 
 MaxLatency = Annotated[
     str | None, typer.Option("--max-latency", metavar="TIME", help='Exit status 1 when it takes longer: "100 ms".')
@@ -36,7 +36,7 @@ class Most:
     @property
     def limits(self) -> RunLimits:
         """As read. Raises UsageError."""
-        from mcusim.run_config.limits import RunLimits
+        from mcusim.run_config.run_limits import RunLimits
 
         return RunLimits.of(self.max_latency, self.max_energy, self.max_sram, self.max_flash)
 

@@ -13,7 +13,7 @@ from mcusim.commands.shared.policy_help import PlanFlags
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcusim.run_config.kernels import Kernels
+    from mcusim.run_config.kernel_choice import Kernels
     from mcusim.run_config.settings import Settings
 
 

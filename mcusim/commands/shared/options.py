@@ -40,7 +40,7 @@ def write_outputs(path: Path | None, outputs: Sequence[KernelOutput], force: boo
     """Write what a run computed; nothing when it did not end well."""
     if path is None or not outputs:
         return
-    from mcusim.run_config.tensors import npy_bytes
+    from mcusim.run_config.input_tensors import npy_bytes
 
     named = [(f"output{i}", output.values) for i, output in enumerate(outputs)]
     write_bytes(path, npy_bytes(named, path.suffix == ".npz"), force)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcusim.model.graph import Graph
     from mcusim.results import Result
     from mcusim.run_config.film_window import FilmWindow
-    from mcusim.run_config.limits import RunLimits
+    from mcusim.run_config.run_limits import RunLimits
     from mcusim.run_config.settings import Settings
 
 _DEFAULT_MACHINE = "stm32f746g-disco"
@@ -67,7 +67,7 @@ class PlannedModel:
     ) -> Settings:
         """Of a run; ``both`` are those of the emulation. Raises UnitError or UsageError."""
         from mcusim.plan.options import runtime_of
-        from mcusim.run_config.kernels import resolve
+        from mcusim.run_config.kernel_choice import resolve
 
         named = "emulate" if fidelity == "both" else fidelity
         runtime = runtime_of(self.planning.given)

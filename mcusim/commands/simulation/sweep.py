@@ -19,7 +19,7 @@ from mcusim.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow
 
-    from mcusim.report.sweep.figures.points import StudyLike
+    from mcusim.report.sweep.figures.point_table import StudyLike
     from mcusim.sweeps import Study
     from mcusim.sweeps.conclusions import Conclusion
 

@@ -139,7 +139,7 @@ def export(
       mcusim lab export overlap -o overlap
     """
     with spinner("opening the labs"):
-        from mcusim.labs.export import LabExport
+        from mcusim.labs.browser_export import LabExport
         from mcusim.labs.lab_file import open_file
     folder = LabExport(open_file(name), films)
     if out.exists() and not out.is_dir():
@@ -206,7 +206,7 @@ def check(files: Files) -> int:
       mcusim lab check my.toml
     """
     with spinner("opening the labs"):
-        from mcusim.labs.check import findings
+        from mcusim.labs.lab_check import findings
         from mcusim.labs.lab_file import open_file
     status = 0
     for path in files:
@@ -286,7 +286,7 @@ def _on_paper(drawn: Lab, file: LabFile, notebook: Path | None, handout: Path | 
 
 
 def _notebook(drawn: Lab, file: LabFile, path: Path, solved: bool, force: bool) -> None:
-    from mcusim.labs.notebook import notebook
+    from mcusim.labs.notebook_export import notebook
 
     text = notebook(drawn, solved, file.folder, file.own_path)
     write_file(path, lambda file: file.write(text), force)

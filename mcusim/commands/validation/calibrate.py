@@ -66,7 +66,7 @@ def calibrate(
 
         calibration = fitted(machine, measurements, keys, output=output, progress=step)
     write_file(output, lambda file: file.write(calibration.machine_text), written.force)
-    from mcusim.evidence.calibrate.result import calibration_json, calibration_table
+    from mcusim.evidence.calibrate.calibration import calibration_json, calibration_table
 
     out.emit(lambda: f"{calibration_table(calibration)}\n  written: {output}", lambda: calibration_json(calibration))
     return 0

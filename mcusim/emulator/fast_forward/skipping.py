@@ -26,7 +26,7 @@ from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
-    from mcusim.memory.film.recorder import FilmRecorder
+    from mcusim.memory.film.film_recorder import FilmRecorder
 
 WORTH = 10_000 * L.TICK  # a shorter wait is run
 LEAST, MOST = 50_000 * L.TICK, 20_000_000 * L.TICK  # from a loop that does not repeat to the next look at one

@@ -24,7 +24,7 @@ from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
-    from mcusim.soc.dma.log import Event, LoggedTransfer
+    from mcusim.soc.dma.dma_log import Event, LoggedTransfer
 
 SOON = 16  # rounds of a loop from the end of a transfer to the exit
 MOST = 200_000  # stretches

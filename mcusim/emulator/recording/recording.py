@@ -14,7 +14,7 @@ from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
-    from mcusim.soc.dma.log import LoggedTransfer
+    from mcusim.soc.dma.dma_log import LoggedTransfer
 
 
 @dataclass(frozen=True)

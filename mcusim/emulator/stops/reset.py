@@ -22,7 +22,7 @@ from mcusim.emulator.stops.stop import PerformedReset, Stop
 from mcusim.emulator.stops.stop_reason import explain_ending
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
-from mcusim.soc.findings import Ending
+from mcusim.soc.peripheral_findings import Ending
 from mcusim.soc.peripherals.rcc import Rcc
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from mcusim.soc.families.family import name_of
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
-    from mcusim.soc.findings import Ending
+    from mcusim.soc.peripheral_findings import Ending
 
 _TEXTS = {
     C.UNALIGNED: (

@@ -36,7 +36,7 @@ from mcusim.program.program import (
     Transfer,
     Work,
 )
-from mcusim.soc.dma.log import LoggedTransfer
+from mcusim.soc.dma.dma_log import LoggedTransfer
 
 _LONGEST = 200  # characters of a function's name
 BURSTS = (1, 4, 8, 16)

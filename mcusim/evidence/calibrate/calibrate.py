@@ -26,13 +26,13 @@ from pathlib import Path
 import numpy as np
 
 from mcusim.errors import UsageError
+from mcusim.evidence.calibrate.calibration import Calibration, Fitted, FittedRow, UnfittedKey
 from mcusim.evidence.calibrate.experiments import Rig
 from mcusim.evidence.calibrate.identifiability import at_the_fit, chosen_keys, named_keys, without
 from mcusim.evidence.calibrate.least_squares import Array, Mask, Problem, Solution, both_sides, leave_out, solve
 from mcusim.evidence.calibrate.machine_file import machine_text, parent_of
 from mcusim.evidence.calibrate.measurements import Row, read_measurements
 from mcusim.evidence.calibrate.parameters import OVERHEAD, Parameter, candidates
-from mcusim.evidence.calibrate.result import Calibration, Fitted, FittedRow, UnfittedKey
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.run_config.settings import MachineArg, as_list, require_type

@@ -12,10 +12,10 @@ from difflib import get_close_matches
 import numpy as np
 
 from mcusim.errors import UsageError
+from mcusim.evidence.calibrate.calibration import HARDLY, UnfittedKey
 from mcusim.evidence.calibrate.experiments import Rig
 from mcusim.evidence.calibrate.least_squares import Array, Solution, confounded, independent
 from mcusim.evidence.calibrate.parameters import Parameter, parameter_of
-from mcusim.evidence.calibrate.result import HARDLY, UnfittedKey
 from mcusim.units import quoted
 
 NO_EFFECT = 2e-4  # a doubt of the key moves no row by more than this share

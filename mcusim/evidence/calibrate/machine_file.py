@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcusim.errors import UsageError
+from mcusim.evidence.calibrate.calibration import Fitted
 from mcusim.evidence.calibrate.parameters import OVERHEAD
-from mcusim.evidence.calibrate.result import Fitted
 from mcusim.machine.catalog import machine_names
 from mcusim.machine.description import Machine
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from mcusim.evidence.validate.cache import OutcomeCache, cache_folder
 from mcusim.evidence.validate.models import FoundModel, find, models_folder
-from mcusim.evidence.validate.run import perform
 from mcusim.evidence.validate.trials import trials_of
+from mcusim.evidence.validate.validation_runs import perform
 from mcusim.measurements.interval.coverage import coverage, row_intervals
 from mcusim.measurements.interval.published_errors import PublishedError, published_errors, stored_errors
 from mcusim.measurements.published.runs import Published, PublishedRun

@@ -14,7 +14,7 @@ from mcusim.plan.options import WEIGHTS
 from mcusim.plan.policies.tinyops import BUFFER_SIZES, VARIANT
 from mcusim.program.program import Header, Program
 from mcusim.results.measurement.measured import Measured
-from mcusim.run_config.kernels import DEFAULT_KERNELS
+from mcusim.run_config.kernel_choice import DEFAULT_KERNELS
 from mcusim.run_config.run_options import CODE, OPERATOR_OVERHEAD
 from mcusim.run_config.settings import Settings
 from mcusim.units import parse_size

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import apart, shadow, tags
-from mcusim.memory.race_detector.beats import beat
+from mcusim.memory.race_detector.dma_races import beat
 from mcusim.memory.range_lookup import find
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native

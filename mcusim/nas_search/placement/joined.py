@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.nas_search.placement import layout as S
+from mcusim.nas_search.placement import placement_layout as S
 from mcusim.native.compile import State, native
 
 FIRST, LAST, BYTES, FIRST_2, LAST_2, BYTES_2, OFFSET, TAKEN = range(8)

@@ -9,8 +9,8 @@ from mcusim.machine.description import Machine
 from mcusim.report.html.page import PlotFigure, plain
 from mcusim.report.html.style import CAUSE_COLOURS, LAYOUT, axis, legend, tooltip
 from mcusim.report.run.figures.lanes import as_json, lanes
-from mcusim.report.run.figures.operators import operator_labels
-from mcusim.report.run.figures.series import lane_chips
+from mcusim.report.run.figures.operator_bars import operator_labels
+from mcusim.report.run.figures.time_series import lane_chips
 from mcusim.results.difference import Difference, in_words
 from mcusim.results.energy import ENERGY_COLOURS, operator_energy
 from mcusim.text import quantity

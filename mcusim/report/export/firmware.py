@@ -11,7 +11,7 @@ from mcusim.errors import UsageError
 from mcusim.report.export.perfetto import microseconds
 from mcusim.report.export.vcd import picoseconds
 from mcusim.results.emulation import EmulationResult
-from mcusim.results.firmware.timeline import FirmwareLane, Moment, firmware_lanes
+from mcusim.results.firmware.firmware_timeline import FirmwareLane, Moment, firmware_lanes
 
 Record = dict[str, Any]
 _PROCESS = 100

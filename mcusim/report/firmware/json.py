@@ -14,7 +14,7 @@ from mcusim.report.firmware.set_up_json import set_up_json
 from mcusim.report.firmware.table import hint, rates
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import Cost, functions, lines
-from mcusim.soc.findings import PeripheralFinding
+from mcusim.soc.peripheral_findings import PeripheralFinding
 
 
 def emulation_json(result: EmulationResult) -> dict[str, Any]:

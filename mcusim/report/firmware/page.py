@@ -8,7 +8,7 @@ from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened,
 from mcusim.report.html.style import PART_COLOURS, legend
 from mcusim.report.run.changes import change_texts
 from mcusim.results.emulation import EmulationResult
-from mcusim.results.firmware.timeline import firmware_lanes
+from mcusim.results.firmware.firmware_timeline import firmware_lanes
 from mcusim.results.hot_spots import causes, functions
 from mcusim.text import quantity
 

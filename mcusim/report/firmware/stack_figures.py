@@ -11,9 +11,9 @@ from mcusim.cpu.system.interrupts import ExceptionCount
 from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.html.style import FIRMWARE_COLOURS, LAYOUT, axis, legend, tooltip
 from mcusim.report.run.figures.lanes import Entry, Lane, as_json
-from mcusim.report.run.figures.series import lanes_panel, row_names, stacked
+from mcusim.report.run.figures.time_series import lanes_panel, row_names, stacked
 from mcusim.results.emulation import EmulationResult
-from mcusim.results.firmware.timeline import FirmwareLane, Moment
+from mcusim.results.firmware.firmware_timeline import FirmwareLane, Moment
 
 _NAMES = {"code": "code", "handler": "handler", "asleep": "asleep", "waits": "waits for DMA", "transfer": "transfer"}
 _COLOURS = ("#6ea8dc", "#e3b04b", "#5fc4a4", "#e58ac6", "#b58be0", "#f0954c", "#d1bd55", "#8f98a3")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from mcusim.report.html.page import plain, shortened
 from mcusim.report.html.style import region_colours
 from mcusim.report.run.figures.lanes import lanes, traces
-from mcusim.report.run.figures.operators import operator_labels, times
-from mcusim.report.run.figures.series import Panel, lanes_panel, row_names, stacked
+from mcusim.report.run.figures.operator_bars import operator_labels, times
+from mcusim.report.run.figures.time_series import Panel, lanes_panel, row_names, stacked
 from mcusim.report.run.figures.traffic_bars import areas
 from mcusim.report.run.interval_text import interval_sentences
 from mcusim.report.run.page import cycle_bar, numbers, summary

@@ -6,7 +6,7 @@ from mcusim.plan.allocators import BufferMove, Placed
 from mcusim.plan.verdict import ARENA
 from mcusim.report.html.page import bullets, page, plain, shortened, table
 from mcusim.report.memory.figures.hover import Tooltips, operator_label
-from mcusim.report.memory.figures.order import Scale, order_figure
+from mcusim.report.memory.figures.order_figure import Scale, order_figure
 from mcusim.report.run.changes import change_texts
 from mcusim.results.memory_plan import MemoryPlan, Planned
 from mcusim.text import quantity

@@ -12,8 +12,8 @@ from mcusim.report.html.pages import RunPage
 from mcusim.report.html.style import CAUSE_COLOURS, legend
 from mcusim.report.run.advice_section import advice_section
 from mcusim.report.run.changes import change_texts
-from mcusim.report.run.figures.operators import breakdown_figure, causes_of
-from mcusim.report.run.figures.series import time_figure
+from mcusim.report.run.figures.operator_bars import breakdown_figure, causes_of
+from mcusim.report.run.figures.time_series import time_figure
 from mcusim.report.run.figures.traffic_bars import traffic_figure
 from mcusim.report.run.flash_section import flash_section
 from mcusim.report.run.interval_text import ends_text, interval_sentences, percentage, range_text

@@ -11,7 +11,7 @@ from mcusim.report.run.interval_text import percentage
 from mcusim.report.sweep.figures.effects_bars import MOST_MAPS, heat_maps, tornado
 from mcusim.report.sweep.figures.parallel import parallel
 from mcusim.report.sweep.figures.pareto import pareto
-from mcusim.report.sweep.figures.points import OUTPUTS, Point, StudyLike, Sweep
+from mcusim.report.sweep.figures.point_table import OUTPUTS, Point, StudyLike, Sweep
 from mcusim.results.measurement.interval import LEVEL
 
 if TYPE_CHECKING:

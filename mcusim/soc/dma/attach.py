@@ -14,17 +14,17 @@ from mcusim.machine.description import Dma, Machine, Region
 from mcusim.memory.system import MemorySystem
 from mcusim.soc.bus import Peripherals
 from mcusim.soc.dma.block import DmaBlock
-from mcusim.soc.dma.channels.controller import ChannelController
+from mcusim.soc.dma.channels.channel_controller import ChannelController
+from mcusim.soc.dma.dma_log import DmaLog
 from mcusim.soc.dma.dmamux import Dmamux
 from mcusim.soc.dma.host import RequestLine
-from mcusim.soc.dma.log import DmaLog
-from mcusim.soc.dma.mdma.controller import MdmaController
+from mcusim.soc.dma.mdma.mdma_controller import MdmaController
 from mcusim.soc.dma.reach import reached
 from mcusim.soc.dma.request_lines import Lines, lines_of
-from mcusim.soc.dma.streams.controller import StreamController
+from mcusim.soc.dma.streams.stream_controller import StreamController
 from mcusim.soc.dma.wiring import Wiring
 from mcusim.soc.families.family import family_of
-from mcusim.soc.registry import dma_of, requests_of
+from mcusim.soc.machine_blocks import dma_of, requests_of
 
 MDMA_CHANNELS = 16
 

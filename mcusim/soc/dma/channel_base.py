@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from mcusim.soc.dma.copy import Copy
-from mcusim.soc.dma.log import LoggedTransfer, Outcome
+from mcusim.soc.dma.dma_log import LoggedTransfer, Outcome
 from mcusim.soc.dma.request_driven import PacedTransfer
 from mcusim.soc.dma.wiring import Wiring
 

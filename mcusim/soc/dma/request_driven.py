@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from mcusim.memory.dma.units import read_unit, write_unit
+from mcusim.memory.dma.transfer_units import read_unit, write_unit
 from mcusim.soc.dma.host import RequestLine
 from mcusim.soc.dma.wiring import Wiring
 

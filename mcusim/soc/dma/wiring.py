@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mcusim.machine.description import Dma
 from mcusim.memory.system import MemorySystem
+from mcusim.soc.dma.dma_log import DmaLog
 from mcusim.soc.dma.host import DmaHost, RequestLine
-from mcusim.soc.dma.log import DmaLog
 
 Reach = Callable[[int, int, bool], int]
 

@@ -2,8 +2,8 @@
 
 ``<family>/blocks.toml`` has the blocks that have a description, DMA controllers and clocks;
 ``<family>/memory_map.toml`` where all blocks are, what interrupt lines are called, and what a part shows of itself; its
-code what RCC and PWR say (:class:`~mcusim.soc.families.rcc.FamilyRegisters`). Not modelled: differences between the
-members of a family.
+code what RCC and PWR say (:class:`~mcusim.soc.families.family_registers.FamilyRegisters`). Not modelled: differences
+between the members of a family.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mcusim.cpu.system.ppb import PartTraits
 from mcusim.cpu.system.register_names import register_at
 from mcusim.machine.description import Machine
 from mcusim.machine.parts import families, family_of_part
-from mcusim.soc.families.rcc import FamilyRegisters
+from mcusim.soc.families.family_registers import FamilyRegisters
 from mcusim.units import parse_size
 
 _FOLDER = Path(__file__).parent

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from mcusim.machine.description import Machine
 from mcusim.soc.families.family import bus_divider, registers_of
-from mcusim.soc.families.rcc import AHB, APB, Clock, divided
+from mcusim.soc.families.family_registers import AHB, APB, Clock, divided
 from mcusim.soc.register_config.derived_figure import Bits, DerivedFigure
 from mcusim.soc.register_config.register_writes import Registers
 from mcusim.units import hertz

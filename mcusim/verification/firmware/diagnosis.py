@@ -15,14 +15,14 @@ from mcusim.emulator.stops.stop import Stop
 from mcusim.image.image import Image
 from mcusim.memory import state_layout as L
 from mcusim.memory.race_detector import layout as W
-from mcusim.soc.dma.log import LoggedTransfer
-from mcusim.soc.findings import MISTAKES
+from mcusim.soc.dma.dma_log import LoggedTransfer
+from mcusim.soc.peripheral_findings import MISTAKES
 from mcusim.verification.firmware.endings import ending_findings, waits_unheard
 from mcusim.verification.firmware.finding import FirmwareFinding, TransferUse
+from mcusim.verification.firmware.firmware_variables import ProgramVariables
 from mcusim.verification.firmware.layout_rules import beyond, fixed, shared
-from mcusim.verification.firmware.places import SourcePlaces
-from mcusim.verification.firmware.shadow import Report, Shadow
-from mcusim.verification.firmware.variables import ProgramVariables
+from mcusim.verification.firmware.memory_shadow import Report, Shadow
+from mcusim.verification.firmware.source_locations import SourcePlaces
 from mcusim.verification.firmware.watcher import Clash, Failure, Watcher
 
 _EXCLUSIVE = (0xE850, 0xE8D0, 0xE840, 0xE8C0)  # LDREX; LDREXB and LDREXH; STREX; STREXB and STREXH

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from mcusim.cpu.system import exception_layout as X
 from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Stop
-from mcusim.soc.dma.log import LoggedTransfer
+from mcusim.soc.dma.dma_log import LoggedTransfer
 from mcusim.verification.firmware.finding import FirmwareFinding, Place
-from mcusim.verification.firmware.places import SourcePlaces
-from mcusim.verification.firmware.shadow import Shadow
+from mcusim.verification.firmware.memory_shadow import Shadow
+from mcusim.verification.firmware.source_locations import SourcePlaces
 
 NEAR = 32  # bytes of code between a load and the loop that it should be in
 

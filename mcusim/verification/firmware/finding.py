@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcusim.soc.findings import MISTAKES
-from mcusim.soc.findings import RULES as REGISTER_RULES
+from mcusim.soc.peripheral_findings import MISTAKES
+from mcusim.soc.peripheral_findings import RULES as REGISTER_RULES
 
 FIRMWARE_RULES: Mapping[str, str] = {
     "missing-invalidate": "the core reads bytes that the DMA wrote while its cache may hold older ones",

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from mcusim.emulator.emulator import Emulator
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
-from mcusim.soc.dma.log import LoggedTransfer
-from mcusim.verification.firmware.shadow import Shadow
-from mcusim.verification.firmware.variables import ProgramVariables
+from mcusim.soc.dma.dma_log import LoggedTransfer
+from mcusim.verification.firmware.firmware_variables import ProgramVariables
+from mcusim.verification.firmware.memory_shadow import Shadow
 
 
 def beyond(transfer: LoggedTransfer, variables: ProgramVariables) -> Iterator[tuple[str, int, int]]:

@@ -9,10 +9,10 @@ from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Stop
 from mcusim.image.image import Image
 from mcusim.verification.firmware.diagnosis import FirmwareDiagnosis
-from mcusim.verification.firmware.disturbance import FirmwareDisturbance
-from mcusim.verification.firmware.result import FirmwareOutcome
-from mcusim.verification.firmware.shadow import Shadow
-from mcusim.verification.firmware.variables import ProgramVariables
+from mcusim.verification.firmware.firmware_disturbance import FirmwareDisturbance
+from mcusim.verification.firmware.firmware_variables import ProgramVariables
+from mcusim.verification.firmware.firmware_verification import FirmwareOutcome
+from mcusim.verification.firmware.memory_shadow import Shadow
 from mcusim.verification.firmware.watcher import Watcher
 
 

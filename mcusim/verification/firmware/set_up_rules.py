@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mcusim.emulator.emulator import Emulator
 from mcusim.soc.families.family import family_of
-from mcusim.soc.registry import clock_bit
+from mcusim.soc.machine_blocks import clock_bit
 
 
 def clock_missing(emulator: Emulator, controller: str) -> str | None:

@@ -6,7 +6,7 @@ import textwrap
 
 from mcusim.text import size, wrapped
 from mcusim.verification.firmware.finding import FIRMWARE_RULES, FirmwareFinding, Place, TransferUse
-from mcusim.verification.firmware.result import FirmwareVerification
+from mcusim.verification.firmware.firmware_verification import FirmwareVerification
 
 SHOWN, FAILED_SHOWN, WIDTH = 20, 10, 80
 ENDS = {

@@ -17,14 +17,14 @@ from mcusim.cpu.system.exception_layout import FIRST_LINE
 from mcusim.emulator.emulator import Emulator
 from mcusim.memory import state_layout as L
 from mcusim.memory.race_detector import layout as W
-from mcusim.memory.race_detector.beats import unit_read, unit_written
-from mcusim.soc.dma.log import Event, LoggedTransfer
+from mcusim.memory.race_detector.dma_races import unit_read, unit_written
+from mcusim.soc.dma.dma_log import Event, LoggedTransfer
 from mcusim.soc.register_block import RegisterBlock
-from mcusim.verification.firmware.disturbance import FirmwareDisturbance
+from mcusim.verification.firmware.firmware_disturbance import FirmwareDisturbance
+from mcusim.verification.firmware.firmware_variables import ProgramVariables
 from mcusim.verification.firmware.layout_rules import fixed
+from mcusim.verification.firmware.memory_shadow import Shadow
 from mcusim.verification.firmware.set_up_rules import clock_missing
-from mcusim.verification.firmware.shadow import Shadow
-from mcusim.verification.firmware.variables import ProgramVariables
 
 _STREAM = re.compile(r"_(?:[SC](\d+)(?:CR|NDTR)|C(?:CR|NDTR)(\d+))$")
 _STATUS = re.compile(r"_C(\d+)ISR$")  # a channel of the MDMA has its own

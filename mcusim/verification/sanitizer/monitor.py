@@ -1,7 +1,7 @@
 """The sanitizer as an observer of a run: it receives the engine's calls and reports observations.
 
 Not modelled: what its parts do not model (:mod:`~mcusim.verification.sanitizer.sanitizer`,
-:mod:`~mcusim.verification.sanitizer.diagnosis`, :mod:`~mcusim.verification.sanitizer.false_sharing`).
+:mod:`~mcusim.verification.sanitizer.explanations`, :mod:`~mcusim.verification.sanitizer.false_sharing`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from mcusim.engine.observer import MakeObserver, RunSetup
 from mcusim.errors import SanitizerHalt, UsageError
 from mcusim.verification.findings import Finding
-from mcusim.verification.sanitizer.diagnosis import Diagnosis
+from mcusim.verification.sanitizer.explanations import Diagnosis
 from mcusim.verification.sanitizer.false_sharing import shared_edges
 from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.sanitizer.sanitizer import Sanitizer

@@ -2,7 +2,7 @@
 
 What a program means is its tasks one after the other, as they are listed. The native side
 (:mod:`mcusim.memory.cache.shadow`) keeps for every byte who wrote it, as the core sees it and in memory, and records
-reads of others' bytes; :mod:`mcusim.verification.sanitizer.diagnosis` says what a violation means.
+reads of others' bytes; :mod:`mcusim.verification.sanitizer.explanations` says what a violation means.
 
 Not modelled: bytes that were never written (the static proof finds them), data that is wrong in list order too, and the
 stack.

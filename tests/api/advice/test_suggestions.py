@@ -17,7 +17,7 @@ from mcusim.plan import SRAM_BUDGET
 from mcusim.plan.options import IN_PLACE
 from mcusim.results import Result
 from mcusim.run_config.command_line import run_command
-from mcusim.run_config.limits import RunLimits
+from mcusim.run_config.run_limits import RunLimits
 from mcusim.units import Duration
 
 F746 = "stm32f746g-disco"

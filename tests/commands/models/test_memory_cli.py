@@ -15,10 +15,10 @@ from mcusim.commands.app import main
 from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.model.reordered import reordered
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.plan.allocators import Placed, allocate
 from mcusim.plan.allocators.greedy import ArenaBlock
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.support.errors import one_error
 from tests.support.graphs.small_graphs import in_place_graph
 from tests.support.graphs.tflite_writer import write_tflite as write_unchecked

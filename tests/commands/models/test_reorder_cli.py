@@ -13,7 +13,7 @@ from mcusim.commands.app import main
 from mcusim.model import load_model
 from mcusim.model.tflite import offline_plan
 from mcusim.plan.liveness.lifetimes import peak_bytes
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.support.graphs.litert import LiteRT
 from tests.support.paths import shared_model
 

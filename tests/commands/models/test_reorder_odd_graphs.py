@@ -14,7 +14,7 @@ import pytest
 from mcusim.commands.app import main
 from mcusim.model import Graph, Operator, load_model
 from mcusim.plan.liveness.lifetimes import usage_bytes
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.support.cases import only_with_all_cases
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.random_dags import cell_network, wide_network

@@ -15,7 +15,7 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.model import Tensor
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from tests.support.cases import only_with_all_cases
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.small_graphs import activation, one_operator

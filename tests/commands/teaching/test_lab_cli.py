@@ -22,7 +22,7 @@ from mcusim.labs import lab_names, read_lab
 from mcusim.labs.figures import Figures
 from mcusim.labs.grader import Grader
 from mcusim.labs.lab import Arrange, Ask, Choose, Predict
-from mcusim.labs.notebook import notebook
+from mcusim.labs.notebook_export import notebook
 from tests.support.cases import few, only_with_all_cases
 from tests.support.other_processes import AS_A_TERMINAL, LONGEST_WAIT
 

@@ -15,7 +15,7 @@ from mcusim.emulator import emulator as running
 from mcusim.emulator.emulator import Emulator
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
-from mcusim.memory.film.recorder import FilmRecorder
+from mcusim.memory.film.film_recorder import FilmRecorder
 from mcusim.soc.endless_polls import Polls
 from tests.support.programs.exception_code import ISAS, SYSTICK, prepared
 from tests.support.programs.register_script import load, poll, run, store

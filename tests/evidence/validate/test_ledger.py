@@ -25,7 +25,7 @@ from mcusim.kernels.kernel_set import set_names
 from mcusim.machine.field_types import Each, Field, Table
 from mcusim.machine.schema import DEVICES, MACHINE
 from mcusim.plan import policy_names
-from mcusim.run_config.kernels import FIDELITIES
+from mcusim.run_config.kernel_choice import FIDELITIES
 from tests.support.cases import only_with_all_cases
 from tests.support.paths import REPOSITORY
 from tests.support.table_2_errors import UNTUNED

@@ -13,8 +13,8 @@ import pytest
 from mcusim.api import emulate, simulate
 from mcusim.api.plan_memory import memory, priced
 from mcusim.evidence.validate import validate as study
-from mcusim.evidence.validate.run import perform
 from mcusim.evidence.validate.validate import stored_validation, validate
+from mcusim.evidence.validate.validation_runs import perform
 from mcusim.kernels.test_programs import FOLDER
 from mcusim.machine import load_machine
 from mcusim.measurements.published.runs import PublishedRun, published

@@ -11,7 +11,7 @@ import pytest
 
 from mcusim.errors import ImageError
 from mcusim.image.image import Image, load_image
-from mcusim.kernels import compile as building
+from mcusim.kernels import compiler as building
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.kernels.link.trim import trim, trimmed_bytes
 from mcusim.machine.cores import CORES

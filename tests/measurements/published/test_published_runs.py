@@ -11,7 +11,7 @@ import pytest
 
 from mcusim.api.table_cases import tinyops_cases
 from mcusim.api.verify import verify
-from mcusim.evidence.validate.run import PROGRAMS
+from mcusim.evidence.validate.validation_runs import PROGRAMS
 from mcusim.kernels import profile_names
 from mcusim.kernels.kernel_set import load_set, set_names
 from mcusim.kernels.test_programs import FOLDER

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcusim.kernels import load_profile
-from mcusim.kernels.cost.counted.call import replay_call
+from mcusim.kernels.cost.counted.counted_call import replay_call
 from mcusim.kernels.cost.counted.loop_counts import counts
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L

@@ -14,7 +14,7 @@ from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.race_detector import layout as W
 from mcusim.memory.range_lookup import find
-from mcusim.verification.firmware.shadow import Shadow
+from mcusim.verification.firmware.memory_shadow import Shadow
 
 WORD, LOCK, TASK = 0x2001_0000, 0x2001_0100, 0x2001_0800
 

@@ -12,7 +12,7 @@ from mcusim.memory.ports import core_data
 from mcusim.memory.ports.maintenance import maintain_line, maintain_set_way
 from mcusim.memory.race_detector import layout as W
 from mcusim.memory.range_lookup import find
-from mcusim.verification.firmware.shadow import Shadow
+from mcusim.verification.firmware.memory_shadow import Shadow
 
 SOURCE, TARGET = 0x2001_0000, 0x2001_1000
 CLEAN, INVALIDATE, BOTH = (1, 0), (0, 1), (1, 1)

@@ -10,7 +10,7 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.model.tflite.offline_plan import with_offline_plan
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from tests.support.graphs.tflm_graphs import random_network
 
 MARK = 16 * 77_777  # an offset that is found again in the file

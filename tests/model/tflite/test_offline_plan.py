@@ -17,11 +17,11 @@ from mcusim.errors import ModelError, UsageError
 from mcusim.model import Graph, load_model
 from mcusim.model.reordered import with_order
 from mcusim.model.tflite.offline_plan import OFFLINE_PLAN, with_offline_plan, without_offline_plan
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.plan.allocators import optimal
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock
 from mcusim.plan.liveness.lifetimes import lifetimes
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.small_graphs import in_place_graph
 from tests.support.graphs.tflite_damage import CORRUPTIONS

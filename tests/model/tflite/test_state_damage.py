@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from tests.support.damaged_files import BINARY, check, variants
 from tests.support.graphs.streaming_graphs import lstm, svdf, wake_word
 

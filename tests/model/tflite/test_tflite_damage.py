@@ -10,7 +10,8 @@ import pytest
 
 from mcusim.errors import ModelError
 from mcusim.model import Quantization, geometry, load_model
-from mcusim.model.tflite import flatbuffer, reader
+from mcusim.model.tflite import flatbuffer
+from mcusim.model.tflite import tflite_reader as reader
 from tests.support.cases import only_with_all_cases, sample_size
 from tests.support.graphs.small_graphs import activation, convolution, one_operator
 from tests.support.graphs.tflite_damage import CORRUPTIONS

@@ -16,8 +16,8 @@ from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model import Graph, Quantization, load_model
 from mcusim.model.operators import OPERATORS
 from mcusim.model.tflite import writable
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.model.tflite.writable import operator_version, squeezed_axes
-from mcusim.model.tflite.writer import write_tflite
 from tests.support.cases import sample_size
 from tests.support.graphs import tflite_writer
 from tests.support.graphs.random_graphs import random_graph

@@ -13,7 +13,7 @@ from mcusim.model import Graph, Operator, Tensor, load_model
 from mcusim.model.graph import initial_values
 from mcusim.model.reordered import file_order, with_order
 from mcusim.model.tflite.offline_plan import with_offline_plan
-from mcusim.model.tflite.writer import VariablesWriter, Writer, write_tflite
+from mcusim.model.tflite.tflite_writer import VariablesWriter, Writer, write_tflite
 from mcusim.plan.arena import arena_head
 from mcusim.plan.ordering import optimal_order
 from tests.support.graphs.round_trip import assert_round_trip

@@ -8,7 +8,8 @@ import pytest
 
 from mcusim.model import load_model
 from mcusim.plan.liveness.lifetimes import peak_bytes, usage_bytes
-from mcusim.plan.ordering import Ordering, optimal_order, search
+from mcusim.plan.ordering import Ordering, optimal_order
+from mcusim.plan.ordering import order_search as search
 from tests.support.cases import only_with_all_cases, sample_size, sampled
 from tests.support.graphs.random_dags import Sketch, cell_network, nasnet, random_dag, wide_network
 from tests.support.other_processes import LONGEST_WAIT

@@ -9,8 +9,8 @@ import pytest
 import mcusim
 from mcusim.image.symbols import Symbol
 from mcusim.kernels.test_programs import FIRMWARE, program_path
+from mcusim.results.firmware.firmware_timeline import firmware_lanes
 from mcusim.results.firmware.task_stacks import task_stacks
-from mcusim.results.firmware.timeline import firmware_lanes
 
 BOARD = "stm32f746g-disco"
 

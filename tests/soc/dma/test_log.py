@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcusim.soc.dma.log import DmaLog, LoggedTransfer
+from mcusim.soc.dma.dma_log import DmaLog, LoggedTransfer
 from tests.soc.dma.test_guest_copies import F746 as BOARD
 from tests.soc.dma.test_guest_copies import FULL, SRAM1, WORDS, Guest
 from tests.support.boards.dma_bench import CR, EN, FCR, HTIE, M0AR, M1AR, MINC, NDTR, PAR, TCIE, Bench, sizes

@@ -8,7 +8,7 @@ from mcusim.machine import load_machine
 from mcusim.machine.catalog import machine_names
 from mcusim.machine.parts import families
 from mcusim.soc.families.family import block_at, family_of
-from mcusim.soc.registry import KINDS, blocks_of, layouts_of, places_of, registers
+from mcusim.soc.machine_blocks import KINDS, blocks_of, layouts_of, places_of, registers
 from tests.support.bare_clock import Clock
 
 

@@ -7,8 +7,8 @@ import zlib
 import pytest
 
 from mcusim.machine import load_machine
+from mcusim.soc.machine_blocks import blocks_of
 from mcusim.soc.register_block import RegisterBlock
-from mcusim.soc.registry import blocks_of
 from tests.support.bare_clock import Clock
 
 

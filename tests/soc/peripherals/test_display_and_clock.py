@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcusim.machine import load_machine
+from mcusim.soc.machine_blocks import blocks_of
 from mcusim.soc.register_block import RegisterBlock
-from mcusim.soc.registry import blocks_of
 from tests.support.bare_clock import Clock
 from tests.support.programs.register_script import load, poll, run, store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcusim.machine import load_machine
-from mcusim.soc.registry import blocks_of
+from mcusim.soc.machine_blocks import blocks_of
 from tests.support.bare_clock import Clock
 
 TIME = 20  # cycles of a clock of 1 MHz

@@ -9,9 +9,9 @@ from itertools import count
 
 from mcusim.emulator.emulator import Emulator
 from mcusim.machine import Machine, load_machine
-from mcusim.soc.dma.log import DmaLog
+from mcusim.soc.dma.dma_log import DmaLog
 from mcusim.soc.dma.reach import reached
-from mcusim.soc.dma.streams.controller import StreamController
+from mcusim.soc.dma.streams.stream_controller import StreamController
 from mcusim.soc.dma.wiring import Wiring
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"

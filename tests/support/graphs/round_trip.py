@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mcusim.model import Graph, load_model
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 
 
 def assert_equal(read: Graph, graph: Graph) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tflite
 
 from mcusim.model import Graph, Operator
-from mcusim.model.tflite.writer import Writer
+from mcusim.model.tflite.tflite_writer import Writer
 
 
 class Unchecked(Writer):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mcusim.machine import load_machine
 from mcusim.soc.families.family import family_of
-from mcusim.soc.registry import places_of
+from mcusim.soc.machine_blocks import places_of
 
 FLASH, VECTORS, HANDLERS = 0x0800_0000, 128, 6
 RAM = {"stm32f469i-disco": 0x2000_0000, "stm32f746g-disco": 0x2001_0000, "nucleo-f767zi": 0x2002_0000,

@@ -10,8 +10,8 @@ import numpy as np
 
 from mcusim.model import load_model
 from mcusim.model.graph import Graph, Quantization
-from mcusim.model.tflite.writer import write_tflite
-from mcusim.run_config.tensors import random_inputs
+from mcusim.model.tflite.tflite_writer import write_tflite
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.runtime.runtime import find_runtime
 from tests.support.graphs.litert import LiteRT
 from tests.support.paths import REPOSITORY

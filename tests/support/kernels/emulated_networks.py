@@ -11,9 +11,9 @@ import numpy as np
 
 import mcusim
 from mcusim.model import Graph, load_model
-from mcusim.model.tflite.writer import write_tflite
+from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.results import Result
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.tflm import runtime as tflm_runtime
 from tests.support.paths import shared_model

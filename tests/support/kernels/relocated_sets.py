@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcusim.image.image import Image, load_image
-from mcusim.kernels import compile as building
+from mcusim.kernels import compiler as building
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.machine.cores import compiler_flags
 from tests.support.code.elf_writer import ElfSymbol, write_elf

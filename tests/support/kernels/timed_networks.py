@@ -11,7 +11,7 @@ from mcusim.machine import load_machine
 from mcusim.model import Graph
 from mcusim.plan import plan
 from mcusim.program import check_program
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 
 BOARD, KERNELS = "stm32f746g-disco", "cmsis"
 SMALL = "mobilenet-v1-w0.25-r096"

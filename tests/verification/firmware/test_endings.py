@@ -8,7 +8,7 @@ import pytest
 
 from mcusim.api.firmware.verify import firmware_case, watch_firmware
 from mcusim.emulator import emulator
-from mcusim.verification.firmware.result import FirmwareVerification
+from mcusim.verification.firmware.firmware_verification import FirmwareVerification
 from tests.support.boards.dma_bench import CR, EN, F469, FCR, M0AR, M2M, MINC, NDTR, PAR, PINC, sizes, stream
 from tests.support.programs.register_script import CODE, POLL, Step, code_at, image, load, poll, store
 

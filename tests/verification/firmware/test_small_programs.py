@@ -9,10 +9,10 @@ import pytest
 from mcusim.api.firmware.verify import firmware_case, watch_firmware
 from mcusim.image.image import Image
 from mcusim.image.symbols import Symbol
-from mcusim.soc.dma.log import LoggedTransfer
+from mcusim.soc.dma.dma_log import LoggedTransfer
 from mcusim.verification.firmware.finding import FirmwareFinding
+from mcusim.verification.firmware.firmware_variables import ProgramVariables
 from mcusim.verification.firmware.layout_rules import beyond, fixed
-from mcusim.verification.firmware.variables import ProgramVariables
 from tests.support.boards.dma_bench import CR, EN, F469, F746, FCR, M0AR, M2M, M2P, MINC, NDTR, PAR, PINC, sizes, stream
 from tests.support.programs.register_script import RAM, Step, image, invalidated_lines, load, poll, store, wait
 

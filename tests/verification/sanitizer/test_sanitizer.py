@@ -18,7 +18,7 @@ from mcusim.model import Graph, load_model
 from mcusim.plan import plan, plan_options
 from mcusim.program import read_program
 from mcusim.program.program import Compute, Maintain, Program, Task, Transfer
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.verification.proof import prove
 from mcusim.verification.sanitizer.monitor import make_monitor
 from mcusim.verification.sanitizer.observation import Observation

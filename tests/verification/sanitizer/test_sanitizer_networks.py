@@ -18,7 +18,7 @@ from mcusim.machine import load_machine
 from mcusim.plan import plan
 from mcusim.program import check_program
 from mcusim.program.program import Program
-from mcusim.run_config.tensors import random_inputs
+from mcusim.run_config.input_tensors import random_inputs
 from mcusim.verification.proof import prove
 from mcusim.verification.sanitizer.monitor import make_monitor
 from tests.support.cases import few, only_with_all_cases, sample_size, sampled

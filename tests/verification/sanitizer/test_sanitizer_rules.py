@@ -14,7 +14,7 @@ from mcusim.memory.cache import data, shadow
 from mcusim.memory.ports import core_data
 from mcusim.model.geometry import Tile
 from mcusim.program.program import Buffer, Compute, Header, MemoryParts, OperatorInfo, Program, Span, Transfer
-from mcusim.verification.sanitizer.diagnosis import Diagnosis
+from mcusim.verification.sanitizer.explanations import Diagnosis
 from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.sanitizer.sanitizer import Sanitizer
 from tests.support.cases import few

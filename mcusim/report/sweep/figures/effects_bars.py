@@ -11,7 +11,7 @@ from typing import Any
 
 from mcusim.report.html import style
 from mcusim.report.html.page import PlotFigure, plain, shortened
-from mcusim.report.sweep.figures.points import BAD, GOOD, OUTPUTS, Level, Point, Sweep
+from mcusim.report.sweep.figures.point_table import BAD, GOOD, OUTPUTS, Level, Point, Sweep
 from mcusim.text import percent
 
 LAYOUT: dict[str, Any] = {**style.LAYOUT, "margin": {"l": 58, "r": 14, "t": 12, "b": 44}, "showlegend": False}

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.sweep.figures.effects_bars import LAYOUT, axis, note
-from mcusim.report.sweep.figures.points import OUTPUTS, Point, Sweep
+from mcusim.report.sweep.figures.point_table import OUTPUTS, Point, Sweep
 
 MOST_LINES = 1000
 _FEW = 200

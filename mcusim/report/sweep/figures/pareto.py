@@ -7,7 +7,7 @@ from typing import Any
 
 from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.sweep.figures.effects_bars import LAYOUT, axis
-from mcusim.report.sweep.figures.points import COLOURS, Point, Sweep
+from mcusim.report.sweep.figures.point_table import COLOURS, Point, Sweep
 
 _GREY = "#7d8590"
 _SYMBOLS = ("circle", "diamond", "square", "cross")

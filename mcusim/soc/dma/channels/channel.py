@@ -17,7 +17,7 @@ from mcusim.memory.state_builder import WritingSide, dma_ports
 from mcusim.soc.dma.channel_base import StreamLane
 from mcusim.soc.dma.channels import channel_registers as R
 from mcusim.soc.dma.copy import Copy, CopyOrder
-from mcusim.soc.dma.log import Direction, LoggedTransfer, Outcome
+from mcusim.soc.dma.dma_log import Direction, LoggedTransfer, Outcome
 from mcusim.soc.dma.request_driven import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.soc.dma.wiring import Wiring
 

@@ -12,8 +12,8 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.state_builder import WritingSide, dma_ports
 from mcusim.soc.dma.channel_base import StreamLane
 from mcusim.soc.dma.copy import Copy, CopyOrder
+from mcusim.soc.dma.dma_log import LoggedTransfer, Outcome
 from mcusim.soc.dma.host import RequestLine
-from mcusim.soc.dma.log import LoggedTransfer, Outcome
 from mcusim.soc.dma.request_driven import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.soc.dma.streams import stream_registers as R
 from mcusim.soc.dma.wiring import Wiring

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from mcusim.soc.dma.log import Direction
+from mcusim.soc.dma.dma_log import Direction
 
 ENABLE = 1
 CURRENT_TARGET = 1 << 19

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mcusim.soc.families.family_registers import MHZ, Clock, FamilyRegisters, pll, source
 from mcusim.soc.families.l4 import voltage_range
-from mcusim.soc.families.rcc import MHZ, Clock, FamilyRegisters, pll, source
 from mcusim.soc.register_config.derived_figure import Bits
 from mcusim.soc.register_config.register_writes import Registers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcusim.soc.families.rcc import MHZ, Clock, FamilyRegisters, Scale, pll, source
+from mcusim.soc.families.family_registers import MHZ, Clock, FamilyRegisters, Scale, pll, source
 from mcusim.soc.register_config.derived_figure import Bits
 from mcusim.soc.register_config.register_writes import Registers
 

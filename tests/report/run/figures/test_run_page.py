@@ -16,8 +16,8 @@ from mcusim import simulate
 from mcusim.report.html.style import TRANSFER_COLOURS
 from mcusim.report.run.figures.lanes import SLOTS, lanes, slots
 from mcusim.report.run.figures.occupancy import address_map, blocks, mapped
-from mcusim.report.run.figures.operators import breakdown_figure
-from mcusim.report.run.figures.series import time_figure
+from mcusim.report.run.figures.operator_bars import breakdown_figure
+from mcusim.report.run.figures.time_series import time_figure
 from mcusim.report.run.figures.traffic_bars import rates, traffic_figure
 from mcusim.report.run.interval_text import interval_sentences
 from mcusim.report.run.page import numbers, run_page

@@ -15,7 +15,7 @@ import pytest
 
 from mcusim.report.sweep.figures.parallel import MOST_LINES
 from mcusim.report.sweep.figures.pareto import front
-from mcusim.report.sweep.figures.points import Sweep
+from mcusim.report.sweep.figures.point_table import Sweep
 from mcusim.report.sweep.page import sweep_page
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.pages.browser import seen

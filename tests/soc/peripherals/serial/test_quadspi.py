@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcusim.machine import load_machine
+from mcusim.soc.machine_blocks import blocks_of
 from mcusim.soc.peripherals.serial.nor_flash import PROGRAM_S
 from mcusim.soc.peripherals.serial.quadspi import Quadspi
-from mcusim.soc.registry import blocks_of
 from tests.support.bare_clock import Clock
 
 TCF, FTF, SMF, TOF, BUSY = 2, 4, 8, 16, 32

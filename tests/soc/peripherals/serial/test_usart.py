@@ -9,8 +9,8 @@ import pytest
 from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.machine import load_machine
+from mcusim.soc.machine_blocks import blocks_of
 from mcusim.soc.peripherals.serial.usart import Usart
-from mcusim.soc.registry import blocks_of
 from tests.support.bare_clock import Clock
 from tests.support.programs.register_script import load, poll, run, store
 

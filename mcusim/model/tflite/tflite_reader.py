@@ -46,7 +46,7 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
 
     Constants are read-only views of the file's bytes. With ``allow_unknown`` an operator the reader does not know is
     kept as an opaque one and the graph carries a warning. ``random_weights`` is set when the file's description
-    says so, as :func:`mcusim.model.tflite.writer.write_tflite` has it for zoo networks.
+    says so, as :func:`mcusim.model.tflite.tflite_writer.write_tflite` has it for zoo networks.
 
     Operators that compute with constants alone are computed here (:mod:`mcusim.model.tflite.folding`): the graph's
     ``folded``.

@@ -20,9 +20,9 @@ from mcusim.soc.peripherals.adc import Adc
 from mcusim.soc.peripherals.crc import Crc
 from mcusim.soc.peripherals.dma2d import Dma2d
 from mcusim.soc.peripherals.exti import Exti
-from mcusim.soc.peripherals.flash.pages import PageFlash
-from mcusim.soc.peripherals.flash.sectors import SectorFlash, SectorFlashF7
-from mcusim.soc.peripherals.flash.words import WordFlash
+from mcusim.soc.peripherals.flash.page_flash import PageFlash
+from mcusim.soc.peripherals.flash.sector_flash import SectorFlash, SectorFlashF7
+from mcusim.soc.peripherals.flash.word_flash import WordFlash
 from mcusim.soc.peripherals.fmc import Fmc
 from mcusim.soc.peripherals.gpio import Gpio
 from mcusim.soc.peripherals.hsem import Hsem

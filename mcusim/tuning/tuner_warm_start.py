@@ -21,7 +21,7 @@ from mcusim.tuning.template import open_template
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
-    from mcusim.tuning.space import Config
+    from mcusim.tuning.config_space import Config
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from mcusim.emulator.emulator import Emulator
 from mcusim.image.image import Image
 from mcusim.soc.families.family import family_of, line_name
 from mcusim.verification.firmware.finding import Place
-from mcusim.verification.firmware.variables import ProgramVariables
+from mcusim.verification.firmware.firmware_variables import ProgramVariables
 
 
 class SourcePlaces:

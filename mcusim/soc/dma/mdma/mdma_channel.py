@@ -18,7 +18,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.state_builder import WritingSide, dma_ports
 from mcusim.soc.dma.channel_base import DmaLane
 from mcusim.soc.dma.copy import Copy, CopyOrder
-from mcusim.soc.dma.log import LoggedTransfer
+from mcusim.soc.dma.dma_log import LoggedTransfer
 from mcusim.soc.dma.mdma import mdma_registers as R
 from mcusim.soc.dma.reach import reached
 from mcusim.soc.dma.request_driven import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side

@@ -17,12 +17,12 @@ from mcusim.model.graph import Graph
 from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.run_config.run_options import documented
 from mcusim.run_config.settings import MachineArg, ModelArg, require_type
-from mcusim.tuning.kernel_set import apply_to_set
 from mcusim.tuning.layer import Layer, layers_of
 from mcusim.tuning.page import tuning_page
 from mcusim.tuning.plan_task import best_program, plan_task, plan_tuning
-from mcusim.tuning.tables import tuning_json, tuning_text
 from mcusim.tuning.tune import Progress, TunedTask, TuningPlan, tune_tasks, tuning_plan
+from mcusim.tuning.tuned_set import apply_to_set
+from mcusim.tuning.tuning_tables import tuning_json, tuning_text
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,7 +14,7 @@ import numpy as np
 from mcusim.model.graph import Graph
 from mcusim.model.zoo.builder import GraphBuilder, estimate_file_bytes
 from mcusim.nas_search.placement import joined as P
-from mcusim.nas_search.placement.layout import BLOCKS, SCRATCHES
+from mcusim.nas_search.placement.placement_layout import BLOCKS, SCRATCHES
 from mcusim.nas_search.segments import SegmentRules, segment_rows
 from mcusim.nas_search.space import DEPTHS, EXPANSIONS, KERNELS, NasNetwork, NasSpace
 from mcusim.runtime.runtime import find_runtime

@@ -1,6 +1,6 @@
 """The same firmware under the disturbances of many seeds: every one has to do what the undisturbed run did.
 
-Not modelled: what :mod:`mcusim.verification.firmware.disturbance` does not model.
+Not modelled: what :mod:`mcusim.verification.firmware.firmware_disturbance` does not model.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from mcusim.processes import MOST_PROCESSES, cores, deaf, pool
-from mcusim.verification.firmware.result import FirmwareOutcome, FirmwareSeed, FirmwareVerification
+from mcusim.verification.firmware.firmware_verification import FirmwareOutcome, FirmwareSeed, FirmwareVerification
 
 SEEDS_EACH = 8  # at least, unless a number of processes is asked for
 QUEUED = 4  # seeds for each process

@@ -10,12 +10,12 @@ from mcusim.memory import state_layout as L
 from mcusim.results.emulation import EmulationResult
 from mcusim.results.film import Film, FilmScene, FilmTransfer, film_of
 from mcusim.run_config.film_window import FilmWindow
-from mcusim.soc.dma.log import LoggedTransfer
-from mcusim.verification.firmware.places import SourcePlaces
+from mcusim.soc.dma.dma_log import LoggedTransfer
+from mcusim.verification.firmware.source_locations import SourcePlaces
 
 if TYPE_CHECKING:
     from mcusim.emulator.emulator import Emulator
-    from mcusim.memory.film.recorder import FilmRecorder
+    from mcusim.memory.film.film_recorder import FilmRecorder
 
 
 @dataclass(frozen=True, slots=True)

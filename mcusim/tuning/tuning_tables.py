@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcusim.text import columns, hanging_indent
+from mcusim.tuning.config_space import shown
 from mcusim.tuning.log import TrialRecord
-from mcusim.tuning.space import shown
 from mcusim.tuning.tune import TunedTask, TuningPlan
 
 WAITS = {"sdram", "qspi", "dma_wait"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcusim.soc.dma.block import DmaBlock
-from mcusim.soc.dma.mdma.channel import NAMES, MdmaChannel
+from mcusim.soc.dma.mdma.mdma_channel import NAMES, MdmaChannel
 from mcusim.soc.dma.wiring import Wiring
 
 FIRST, STRIDE = 0x40, 0x40
