@@ -15,7 +15,8 @@ from typing import Any
 from documentation import TOP
 
 _NOTE = "<!-- written by scripts/docs; do not edit -->\n"
-    CORE_TIMING = """ emulator/emulator cpu/unicorn_core cpu/pipeline/cortex_m4 cpu/pipeline/cortex_m4_fetch
+CORE_TIMING = """
+    emulator/emulator cpu/unicorn_core cpu/pipeline/cortex_m4 cpu/pipeline/cortex_m4_fetch
     cpu/pipeline/cortex_m7 cpu/pipeline/cortex_m7_rules cpu/pipeline/branch_predictor cpu/pipeline/store_buffer
     cpu/hooks/blocks cpu/hooks/accesses cpu/hooks/exceptions cpu/system/nvic cpu/system/systick emulator/stops/sleep
     soc/register_config/rcc_decode soc/register_config/memory_registers emulator/console/trace_ports
