@@ -11,42 +11,6 @@ from mcusim.cpu.notes import noted
 from mcusim.soc.families.family import line_name
 from mcusim.soc.register_block import BlockHost, RegisterBlock
 
-RULES: Mapping[str, str] = {
-    "sdram-not-ready": "SDRAM is used before the FMC has started it, or at an address that is not mapped to it",
-    "undescribed-block": "a register block without a description is used as storage (lenient)",
-    "no-answer": "a register block, or what is connected to it, is used in a way that it does not answer",
-    "flash-store": "a store to flash that is not open for it: locked, or without PG",
-    "flash-error": "a store to flash that its controller refuses with an error flag",
-    "flash-not-erased": "flash is programmed whose bits are clear already",
-    "other-set-up": "on the machine that the firmware has set up it sets up another one",
-    "cache-off-dirty": "a dirty line of the data cache is accessed while the cache is off",
-    "cache-not-invalidated": "a cache is used that was not invalidated after the reset",
-    "stale-flash": "a line of the data cache is read that is older than the flash behind it",
-    "flag-read-modify-write": "flags that a stored 0 clears are cleared unseen by a load, a change and a store",
-    "locked-register": "a register is stored to that takes no store while it is locked",
-    "region-misaligned": "an MPU region does not begin at a multiple of its size",
-    "reserved-encoding": "an MPU region is on whose attributes are reserved",
-    "no-such-region": "an MPU region is switched on that the part does not have",
-    "silent-interrupt": "an interrupt is enabled that nothing here requests",
-    "no-such-interrupt": "an interrupt is enabled that the part does not have",
-}
-
-
-# what is wrong whatever the program is for; the others may be meant, or are about what is modelled here
-MISTAKES = (
-    "flash-store",
-    "flash-error",
-    "flash-not-erased",
-    "cache-off-dirty",
-    "cache-not-invalidated",
-    "stale-flash",
-    "flag-read-modify-write",
-    "locked-register",
-    "region-misaligned",
-    "reserved-encoding",
-    "no-such-region",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class PeripheralFinding:

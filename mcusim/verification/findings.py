@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcusim.finding_rules import PROGRAM
 from mcusim.program.program import Buffer, Program
 
 MOST = 1000  # a proof stops at this many findings
-
-RULES: Mapping[str, str] = {
-    "unordered": "two tasks touch the same bytes, one writes, and nothing orders them",
-    "unwritten": "a task reads bytes that were never written",
-    "wrong-data": "a kernel call finds other data in a buffer than its operator and tile need",
-    "missing-clean": "the DMA reads bytes that the core wrote and that may still be in its cache",
-    "missing-invalidate": "the core reads bytes that the DMA wrote while its cache may hold older ones",
-    "dirty-target": "the DMA writes bytes whose dirty cache line may be written back over them",
-    "shared-line": "a cache line contains bytes of the core and of the DMA: maintenance of one destroys the other",
-    "lost-store": "an invalidate destroys what the core wrote and memory has not",
-    "alignment": "a transfer's address or size is not a multiple of its beat",
-    "units": "a transfer has more units than a stream counts",
-    "reach": "the DMA does not reach the memory",
-    "bounds": "bytes lie outside the machine's memory, or in one that cannot be written",
-    "priority": "an input tile that a kernel call waits for gives way to what is needed later: slow, not wrong",
-}
 
 
 class TooManyFindings(Exception):
@@ -81,7 +66,7 @@ class Findings:
 
     def all(self) -> list[Finding]:
         """By the last task that each names, then by rule."""
-        order = sorted(self._found.items(), key=lambda item: (item[0][1][-1:], list(RULES).index(item[0][0])))
+        order = sorted(self._found.items(), key=lambda item: (item[0][1][-1:], list(PROGRAM).index(item[0][0])))
         return [self._finding(rule, places, *rest) for (rule, places), rest in order]
 
     def _finding(self, rule: str, places: tuple[int, ...], low: int, high: int, text: str, fix: str) -> Finding:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import textwrap
 
+from mcusim.finding_rules import PROGRAM
 from mcusim.plan.registry import policy_label
 from mcusim.program.program import Compute, Maintain, Transfer
 from mcusim.text import size, wrapped
 from mcusim.verification.findings import MOST
 from mcusim.verification.sanitizer.observation import Observation
-from mcusim.verification.verification import KERNEL_FAULT, RULE_TEXTS, Agreement, Found, Fuzzed, Verification
+from mcusim.verification.verification import KERNEL_FAULT, Agreement, Found, Fuzzed, Verification
 
 SHOWN = 20
 FAILED_SHOWN = 10
@@ -92,7 +93,7 @@ def _finding(number: int, discovery: Found) -> list[str]:
     by = NAMES[discovery.found_by] + ("" if discovery.seed is None else f", seed {discovery.seed}")
     seen = [_seen(discovery.what)] if isinstance(discovery.what, Observation) and finding.rule != KERNEL_FAULT else []
     return [
-        *textwrap.wrap(f"{number}. {finding.rule}: {RULE_TEXTS[finding.rule]}", WIDTH, subsequent_indent="   "),
+        *textwrap.wrap(f"{number}. {finding.rule}: {PROGRAM[finding.rule]}", WIDTH, subsequent_indent="   "),
         *wrapped(f"tasks {tasks}; {where}{buffers}", WIDTH),
         *(line for text in seen for line in wrapped(text, WIDTH)),
         *wrapped(finding.text, WIDTH),

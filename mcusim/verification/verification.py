@@ -10,11 +10,10 @@ from typing import Any
 from mcusim.display import Displayed, SavedAsJson
 from mcusim.machine.description import Machine
 from mcusim.program.program import Program
-from mcusim.verification.findings import RULES, Finding
+from mcusim.verification.findings import Finding
 from mcusim.verification.sanitizer.observation import Observation
 
 KERNEL_FAULT = "kernel-fault"
-RULE_TEXTS: Mapping[str, str] = {**RULES, KERNEL_FAULT: "a compiled kernel broke a rule while it ran"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 ORDER = """
-    errors units text files npy_file validation_errors record_log display processes user_code _version
+    errors finding_rules units text files npy_file validation_errors record_log display processes user_code _version
     | native | machine | model | memory | image | cpu | soc | emulator
     | kernels | runtime
     | program | plan | codegen | engine | run_config | results | measurements | report | verification | api | evidence

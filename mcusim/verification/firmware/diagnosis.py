@@ -12,11 +12,11 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.decode.constant_stores import stores_constant
 from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Stop
+from mcusim.finding_rules import MISTAKES
 from mcusim.image.image import Image
 from mcusim.memory import state_layout as L
 from mcusim.memory.race_detector import layout as W
 from mcusim.soc.dma.dma_log import LoggedTransfer
-from mcusim.soc.peripheral_findings import MISTAKES
 from mcusim.verification.firmware.endings import ending_findings, waits_unheard
 from mcusim.verification.firmware.finding import FirmwareFinding, TransferUse
 from mcusim.verification.firmware.firmware_variables import ProgramVariables

@@ -6,33 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcusim.soc.peripheral_findings import MISTAKES
-from mcusim.soc.peripheral_findings import RULES as REGISTER_RULES
-
-FIRMWARE_RULES: Mapping[str, str] = {
-    "missing-invalidate": "the core reads bytes that the DMA wrote while its cache may hold older ones",
-    "missing-clean": "the DMA reads bytes that the core wrote and that may still be in its cache",
-    "dirty-target": "the DMA writes bytes whose dirty cache line may be written back over them",
-    "shared-line": "a cache line contains bytes of a DMA buffer and others that the core writes",
-    "lost-store": "an invalidate destroyed what the core wrote and memory had not",
-    "read-early": "a buffer is read before the program knows that its transfer has ended",
-    "overwritten-in-use": "a transfer writes to a buffer that a function is reading",
-    "source-overwritten": "the core writes to a transfer's source before the program knows that it has ended",
-    "target-written": "the core writes to a transfer's target before the program knows that it has ended",
-    "transfers-overlap": "a transfer uses bytes of another one of whose end the program does not know",
-    "parts-misaligned": "a transfer goes on where the last one ended in its target, but not in its source",
-    "never-transferred": "bytes behind the last one that a transfer wrote are read as if they were part of it",
-    "beyond-variable": "a transfer goes past the end of the variable it begins in",
-    "transfer-error": "a transfer ended by an error",
-    "not-clocked": "a DMA controller is used whose clock is off",
-    "not-incremented": "a transfer stays at one address of a variable that has all of its bytes",
-    "race": "a word is changed in two steps that an interrupt handler changes too",
-    "kept-in-register": "a loop waits for a variable that was read once, before it",
-    "stuck-handler": "an interrupt's handler does not come to an end",
-    "not-enabled": "the program waits for an interrupt that the NVIC does not let through",
-    **{rule: REGISTER_RULES[rule] for rule in MISTAKES},
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
+from mcusim.finding_rules import FIRMWARE
 from mcusim.text import size, wrapped
-from mcusim.verification.firmware.finding import FIRMWARE_RULES, FirmwareFinding, Place, TransferUse
+from mcusim.verification.firmware.finding import FirmwareFinding, Place, TransferUse
 from mcusim.verification.firmware.firmware_verification import FirmwareVerification
 
 SHOWN, FAILED_SHOWN, WIDTH = 20, 10, 80
@@ -77,7 +78,7 @@ def _row(name: str, text: str) -> list[str]:
 
 
 def _finding(number: int, finding: FirmwareFinding) -> list[str]:
-    rule = f"{number}. {finding.rule}: {FIRMWARE_RULES[finding.rule]}"
+    rule = f"{number}. {finding.rule}: {FIRMWARE[finding.rule]}"
     pc = "" if finding.place is None else f"PC {finding.place.pc:#010x} in {finding.place.text()}"
     texts = ["; ".join(filter(None, (pc, _when(finding)))), finding.text]
     if finding.place is not None and finding.place.callers:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcusim.commands.app import main
-from mcusim.verification.verification import RULE_TEXTS
+from mcusim.finding_rules import PROGRAM
 from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.damaged_files import TEXT, check, variants
 from tests.support.errors import one_error
@@ -74,7 +74,7 @@ def test_broken_traces_have_status_1_and_whole_findings(path: Path, capsys: pyte
     for finding in data["findings"]:
         assert set(finding) == (PROOF if finding["found_by"] == "proof" else RUN)
         assert finding["found_by"] in ("proof", "sanitizer")
-        assert finding["rule"] in RULE_TEXTS
+        assert finding["rule"] in PROGRAM
         assert finding["tasks"] and set(finding["tasks"]) <= ids
         assert finding["bytes"][0] < finding["bytes"][1]
     assert bool(data["run"]) is not bool(data["notes"])

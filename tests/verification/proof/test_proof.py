@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from mcusim.errors import DoesNotFit, ProgramError
+from mcusim.finding_rules import PROGRAM
 from mcusim.kernels import load_profile
 from mcusim.machine import load_machine
 from mcusim.plan import PlanOptions, plan
 from mcusim.program import read_program
 from mcusim.program.program import Compute, Maintain, Program, Span, Task, Transfer
-from mcusim.verification.proof import RULES, Finding, prove
+from mcusim.verification.proof import Finding, prove
 from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.paths import REPOSITORY
 from tests.support.programs.plans import DISCOS, FILES, SWIFTNET, ZOO, board, model, planned
@@ -89,7 +90,7 @@ def sample(number: int) -> Task:
 def found(program: Program, machine: str = F746) -> dict[str, list[Finding]]:
     rules: dict[str, list[Finding]] = {}
     for finding in prove(program, load_machine(machine)):
-        assert finding.rule in RULES and finding.text and finding.fix and finding.low < finding.high
+        assert finding.rule in PROGRAM and finding.text and finding.fix and finding.low < finding.high
         rules.setdefault(finding.rule, []).append(finding)
     return rules
 
