@@ -32,6 +32,10 @@ __all__ = [
 PADDINGS = ("SAME", "VALID")
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 CROP, JOIN = "SLICE", "CONCATENATION"  # of operators that transformations of graphs put in
+FUSED: dict[str, tuple[float | None, float | None]] = {
+    "NONE": (None, None), "RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)
+}  # fmt: skip
+"""Activations that kernels fuse: least and most of an output, None for no limit."""
 CELL_ACTIVATION = "TANH"  # the one that an LSTM's kernel has for its cell
 LARGEST_WINDOW = 4096
 _BYTES = QUANTIZED[:2]  # of operators that TFLite, or the kernel sets, have not for 16 bits
@@ -84,9 +88,10 @@ _FLOATS = (*QUANTIZED, "int32", "float16", "float32")
 _CASTS = ("int8", "uint8", "int16", "int32", "float32")
 
 _REDUCED = ((1,), "ReducerOptions", {"keep_dims": "KeepDims"})
-_EXTREME = Traits(reduces=True, selects=True, types=_BYTES, costed_as="elementwise")
+_EXTREME = Traits(reduces=True, selects=True, types=_BYTES, costed_as="elementwise", computes="reduce")
 _EXTREMUM = OperatorSpec((2, 2), "reduce", "mean", _EXTREME, *_REDUCED)
 _PAIRS = Traits(broadcast=True, elementwise=True, types=_BYTES, costed_as="elementwise")
+_ELEMENT = Traits(elementwise=True, costed_as="elementwise")
 _PLACE = Traits(types=_BYTES, output_types=("int32", "int64"), costed_as="elementwise")
 _TYPE = {"output_type": "OutputType"}
 
@@ -110,7 +115,9 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "ADD": OperatorSpec(
         (2, 2), "broadcast", "binary", table="AddOptions", fields=_ACTIVATION | _POWERS,
-        traits=Traits(broadcast=True, elementwise=True, partitionable=True, costed_as="add", types=_WORDS),
+        traits=Traits(
+            broadcast=True, elementwise=True, partitionable=True, costed_as="add", types=_WORDS, computes="add",
+        ),
     ),
     "SUB": OperatorSpec(
         (2, 2), "broadcast", "binary", table="SubOptions", fields=_ACTIVATION | _POWERS,
@@ -118,7 +125,9 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "MUL": OperatorSpec(
         (2, 2), "broadcast", "binary", table="MulOptions", fields=_ACTIVATION,
-        traits=Traits(broadcast=True, elementwise=True, partitionable=True, costed_as="elementwise", types=_WORDS),
+        traits=Traits(
+            broadcast=True, elementwise=True, partitionable=True, costed_as="elementwise", types=_WORDS, computes="mul",
+        ),
     ),
     "MAXIMUM": OperatorSpec(
         (2, 2), "broadcast", "binary", traits=Traits(broadcast=True, elementwise=True, selects=True)
@@ -145,7 +154,9 @@ OPERATORS: dict[str, OperatorSpec] = {
     "PAD": OperatorSpec(
         (2, 2), "pad", "move", constants=(1,), traits=Traits(pads=True, partitionable=True, costed_as="pad")
     ),
-    "PADV2": OperatorSpec((3, 3), "pad", "move", constants=(1, 2), traits=Traits(pads=True, costed_as="pad")),
+    "PADV2": OperatorSpec(
+        (3, 3), "pad", "move", constants=(1, 2), traits=Traits(pads=True, costed_as="pad", computes="constant_pad")
+    ),
     "RESHAPE": OperatorSpec((1, 2), "elements", "move", int8_version=1, traits=Traits(view=True, types=_WORDS)),
     "SQUEEZE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(view=True, types=_WORDS)),
     "EXPAND_DIMS": OperatorSpec(
@@ -156,23 +167,27 @@ OPERATORS: dict[str, OperatorSpec] = {
         traits=Traits(along_depth=True, widens=True, costed_as="lookup"),
     ),
     "RELU": OperatorSpec(
-        (1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True, costed_as="elementwise")
+        (1, 1), "same", "unary", int8_version=1, traits=replace(_ELEMENT, computes="relu")
     ),
-    "RELU6": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="elementwise")),
-    "RELU_N1_TO_1": OperatorSpec((1, 1), "same", "unary", Traits(elementwise=True, types=_BYTES), int8_version=1),
+    "RELU6": OperatorSpec((1, 1), "same", "unary", traits=replace(_ELEMENT, computes="relu6")),
+    "RELU_N1_TO_1": OperatorSpec(
+        (1, 1), "same", "unary", Traits(elementwise=True, types=_BYTES, computes="relu_n1_to_1"), int8_version=1
+    ),
     "LEAKY_RELU": OperatorSpec(
         (1, 1), "same", "unary", table="LeakyReluOptions", fields={"alpha": "Alpha"}, int8_version=1,
-        traits=Traits(elementwise=True, costed_as="elementwise"),
+        traits=replace(_ELEMENT, computes="leaky_relu"),
     ),
-    "LOGISTIC": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="elementwise")),
-    "TANH": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="elementwise")),
+    "LOGISTIC": OperatorSpec((1, 1), "same", "unary", traits=replace(_ELEMENT, computes="logistic")),
+    "TANH": OperatorSpec((1, 1), "same", "unary", traits=replace(_ELEMENT, computes="tanh")),
     "HARD_SWISH": OperatorSpec(
         (1, 1), "same", "unary", int8_version=1,
-        traits=Traits(elementwise=True, partitionable=True, types=_BYTES, costed_as="elementwise"),
+        traits=Traits(
+            elementwise=True, partitionable=True, types=_BYTES, costed_as="elementwise", computes="hard_swish",
+        ),
     ),
     "QUANTIZE": OperatorSpec(
         (1, 1), "same", "unary", int8_version=1,
-        traits=Traits(elementwise=True, casts=True, costed_as="elementwise", types=_FLOATS),
+        traits=Traits(elementwise=True, casts=True, costed_as="elementwise", types=_FLOATS, computes="requantize"),
     ),
     "DEQUANTIZE": OperatorSpec(
         (1, 1), "same", "unary", traits=Traits(elementwise=True, casts=True, costed_as="elementwise", types=_FLOATS)
@@ -212,10 +227,12 @@ OPERATORS: dict[str, OperatorSpec] = {
         fields=_STRIDES | _ACTIVATION,
         traits=Traits(True, per_channel=True, transposed=True, data_input=2, indices=(0,), costed_as="elementwise"),
     ),
-    "LOG_SOFTMAX": OperatorSpec((1, 1), "normalized", "normalize", Traits(types=_BYTES, costed_as="elementwise")),
+    "LOG_SOFTMAX": OperatorSpec(
+        (1, 1), "normalized", "normalize", Traits(types=_BYTES, costed_as="elementwise", computes="log_softmax")
+    ),
     "L2_NORMALIZATION": OperatorSpec((1, 1), "normalized", "normalize", Traits(types=_BYTES, costed_as="elementwise")),
-    "PRELU": OperatorSpec((2, 2), "prelu", "binary", _PAIRS, int8_version=1),
-    "SQUARED_DIFFERENCE": OperatorSpec((2, 2), "broadcast", "binary", _PAIRS),
+    "PRELU": OperatorSpec((2, 2), "prelu", "binary", replace(_PAIRS, computes="prelu"), int8_version=1),
+    "SQUARED_DIFFERENCE": OperatorSpec((2, 2), "broadcast", "binary", replace(_PAIRS, computes="squared_difference")),
     "DIV": OperatorSpec(
         (2, 2), "broadcast", "binary", table="DivOptions", fields=_ACTIVATION,
         traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise", types=("float32",)),
@@ -250,7 +267,8 @@ OPERATORS: dict[str, OperatorSpec] = {
         traits=Traits(constants=True, selects=True, indices=(1,), types=_WORDS),
     ),
     "GATHER_ND": OperatorSpec(
-        (2, 2), "gather_nd", "gather", traits=Traits(constants=True, selects=True, indices=(1,), types=_WORDS)
+        (2, 2), "gather_nd", "gather",
+        traits=Traits(constants=True, selects=True, indices=(1,), types=_WORDS, computes="gather_nd"),
     ),
     "SPACE_TO_BATCH_ND": OperatorSpec((3, 3), "space_to_batch", "blocks", Traits(types=_BYTES), (1, 2)),
     "BATCH_TO_SPACE_ND": OperatorSpec(
@@ -266,9 +284,11 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "MIRROR_PAD": OperatorSpec(
         (2, 2), "mirror_pad", "move", constants=(1,), table="MirrorPadOptions", fields={"mode": "Mode"},
-        traits=Traits(selects=True, mirrors=True),
+        traits=Traits(selects=True, mirrors=True, computes="mirror_pad"),
     ),
-    "TILE": OperatorSpec((2, 2), "tile", "move", constants=(1,), traits=Traits(selects=True, repeats=True)),
+    "TILE": OperatorSpec(
+        (2, 2), "tile", "move", constants=(1,), traits=Traits(selects=True, repeats=True, computes="tile")
+    ),
     "BROADCAST_TO": OperatorSpec(
         (2, 2), "broadcast_to", "move", constants=(1,), traits=Traits(selects=True, rows=True)
     ),

@@ -41,6 +41,7 @@ class Traits:
     * ``filters_in_time``: each output sums products of inputs, and of its state over time
     * ``indices``: the positions of inputs that say where, int32
     * ``types``: of its data; ``output_types``: of its outputs, where they are not those of the data
+    * ``computes``: what tells it from others that are called with the same structure: a curve, a way to combine inputs
     * ``costed_as``: the loops of a counted cost profile it runs as; ``copy`` where a profile has none of its own for it
     """
 
@@ -75,6 +76,7 @@ class Traits:
     types: tuple[str, ...] = QUANTIZED
     output_types: tuple[str, ...] = ()
     costed_as: str = "copy"
+    computes: str = ""
 
     @property
     def stateful(self) -> bool:

@@ -12,8 +12,8 @@ import mcusim
 from mcusim.model.operators import ACTIVATIONS, OPERATORS
 
 PACKAGE = Path(mcusim.__file__).parent
-# the entries; the file format's own rules; networks built by name; the arithmetic of single functions
-ALLOWED = ("model/operators.py", "model/operators/", "model/tflite/", "model/zoo/", "kernels/calls/")
+# the entries; the file format's own rules; networks built by name
+ALLOWED = ("model/operators.py", "model/operators/", "model/tflite/", "model/zoo/")
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 

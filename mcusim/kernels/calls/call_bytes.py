@@ -14,7 +14,7 @@ import numpy as np
 from mcusim.errors import ModelError, ProgramError, UnsupportedError
 from mcusim.kernels.calls import prepare, prepare_selecting
 from mcusim.kernels.calls import quantize as Q
-from mcusim.kernels.calls.lookup_tables import SOFTMAX_BYTES
+from mcusim.kernels.calls.lookup_tables import CURVES, SOFTMAX_BYTES
 from mcusim.kernels.calls.prepare import CallJob, Places, data_inputs, tables
 from mcusim.kernels.calls.state import BUILDERS as WITH_STATE
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of, size_of
@@ -73,9 +73,9 @@ def call_size(graph: Graph, op: Operator, layout: str) -> int:
     more = 0
     if op.traits.joins:
         more = 12 * len(op.inputs) + 256 * sum(table is not None for table in tables(graph, op))
-    elif op.type in ("LOGISTIC", "TANH"):
+    elif op.traits.computes in CURVES:
         more = 0 if _wide(graph, op) else 256
-    elif op.type == "SOFTMAX":
+    elif op.traits.along_depth:
         more = SOFTMAX_BYTES if _wide(graph, op) else 0
     return size_of(layout) + more
 
@@ -98,7 +98,7 @@ def call_bytes(graph: Graph, op: Operator, places: Places, tile: Tile | None = N
     if op.type not in OPERATORS:
         raise UnsupportedError(f"operator {op.index} {op.type}: there is no kernel call for it")
     with _scaled(graph, op):
-        builder = prepare_selecting.OWN.get(op.type) or BUILDERS[layout_of(op.type)]
+        builder = prepare_selecting.OWN.get(op.traits.computes) or BUILDERS[layout_of(op.type)]
         return builder(CallJob(graph, op, g, rows, places, part))
 
 

@@ -19,10 +19,14 @@ def _logistic(value: float) -> float:
     return float(Q.F32(1) / (Q.F32(1) + Q.F32(exp(-value))))
 
 
-def lookup_table(kind: str, source: Tensor, output: Tensor) -> bytes:
-    """LOGISTIC or TANH of every input from the least on, of the input's type (int8 or uint8)."""
+CURVES: dict[str, Callable[[float], float]] = {"logistic": _logistic, "tanh": tanh}
+"""By trait ``computes``: functions that a table of all 8-bit inputs holds."""
+
+
+def lookup_table(curve: str, source: Tensor, output: Tensor) -> bytes:
+    """A curve of every input from the least on, of the input's type (int8 or uint8)."""
     least, most = Q.limits(source.dtype)
-    function = _logistic if kind == "LOGISTIC" else tanh
+    function = CURVES[curve]
     step, inverse = Q.F32(Q.real_scale(source)), Q.F32(1) / Q.F32(Q.real_scale(output))
     numbers = []
     for value in range(least, most + 1):

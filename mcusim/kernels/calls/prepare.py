@@ -13,10 +13,11 @@ import numpy as np
 
 from mcusim.errors import UnsupportedError
 from mcusim.kernels.calls import quantize as Q
-from mcusim.kernels.calls.lookup_tables import concatenation_table, lookup_table, softmax_tables
+from mcusim.kernels.calls.lookup_tables import CURVES, concatenation_table, lookup_table, softmax_tables
 from mcusim.kernels.calls.structs import pack, size_of
 from mcusim.model.geometry import Geometry, Tile
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
+from mcusim.model.operators import FUSED
 from mcusim.model.strided_copy import five, move
 
 
@@ -130,22 +131,23 @@ def _plain_range(job: CallJob) -> dict[str, int]:
     """Least and most of an output that is not quantised; those of floats as their bits."""
     activation = job.op.options.get("activation", "NONE")
     floats, infinite = job.output.dtype == "float32", float("inf")
-    bounds = {"NONE": (-infinite, infinite), "RELU": (0.0, infinite), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
-    if activation not in bounds:
+    if activation not in FUSED:
         raise UnsupportedError(f"operator {job.op.index} {job.op.type}: the activation {activation} is not fused")
+    least, most = FUSED[activation]
+    ends = (-infinite if least is None else least, infinite if most is None else most)
     if floats:
-        low, high = (int(np.array(value, "<f4").view("<u4")) for value in bounds[activation])
+        low, high = (int(np.array(value, "<f4").view("<u4")) for value in ends)
     else:
-        low, high = (int(max(-(2.0**31), min(value, 2.0**31 - 1))) for value in bounds[activation])
+        low, high = (int(max(-(2.0**31), min(value, 2.0**31 - 1))) for value in ends)
     return {"least": low, "most": high}
 
 
 def _binary_scales(job: CallJob, first: Tensor, second: Tensor) -> dict[str, int]:
     a, b, last = Q.real_scale(first), Q.real_scale(second), Q.real_scale(job.output)
-    if job.op.type == "PRELU":
+    if job.op.traits.computes == "prelu":
         reals = {"input1": Q.divide(a, last), "output": float(Q.F32(a) * Q.F32(b) / Q.F32(last))}
         return _multipliers(reals)
-    if job.op.type == "MUL":
+    if job.op.traits.computes == "mul":
         real = float(Q.F32(a) * Q.F32(b) / Q.F32(last))
         return dict(zip(("output_multiplier", "output_shift"), Q.quantize_multiplier(real), strict=True))
     shifts = _power_shifts(job, a, b, last)
@@ -153,7 +155,7 @@ def _binary_scales(job: CallJob, first: Tensor, second: Tensor) -> dict[str, int
         return shifts
     twice = 2 * max(a, b)
     inputs = {"input1": a / twice, "input2": b / twice}
-    if job.op.type == "SQUARED_DIFFERENCE":
+    if job.op.traits.computes == "squared_difference":
         return {"left_shift": 7} | _multipliers(inputs | {"output": twice * twice / ((1 << 14) * last)})
     bits = 15 if job.output.dtype == "int16" else 20
     return {"left_shift": bits} | _multipliers(inputs | {"output": twice / ((1 << bits) * last)})
@@ -171,7 +173,7 @@ def _power_shifts(job: CallJob, first: float, second: float, last: float) -> dic
     powers = [Q.exponent(scale) for scale in (first, second, last)]
     if job.output.dtype != "int16" or not job.op.options.get("pot_scale_int16", True) or None in powers:
         return {}
-    if job.op.type == "ADD" and job.inputs[0].shape != job.inputs[1].shape:
+    if job.op.traits.computes == "add" and job.inputs[0].shape != job.inputs[1].shape:
         return {}
     a, b, base = (int(power or 0) for power in powers)
     if max(a, b) != base:
@@ -187,36 +189,36 @@ def _elements(job: CallJob) -> int:
 
 
 def _unary(job: CallJob) -> bytes:
-    source, output, kind = job.inputs[0], job.output, job.op.type
+    source, output, curve = job.inputs[0], job.output, job.op.traits.computes
     values = _ends(job) | {"elements": _elements(job)}
     values |= {"input_offset": -Q.zero_point(source), "output_offset": Q.zero_point(output)}
     if output.dtype in Q.LIMITS:
         values["least"], values["most"] = Q.limits(output.dtype)
-    if kind in ("LOGISTIC", "TANH") and output.dtype == "int16":
-        multiplier, shift = Q.curve_scaling(Q.real_scale(source), 1 if kind == "TANH" else 0)
+    if curve in CURVES and output.dtype == "int16":
+        multiplier, shift = Q.curve_scaling(Q.real_scale(source), 1 if curve == "tanh" else 0)
         return pack("unary_call", values | {"multiplier": multiplier, "shift": shift})
-    if kind in ("LOGISTIC", "TANH"):
-        table = lookup_table(kind, source, output)
+    if curve in CURVES:
+        table = lookup_table(curve, source, output)
         return pack("unary_call", values | {"table": job.places.call + size_of("unary_call")}) + table
     return pack("unary_call", values | _unary_scales(job, source, output))
 
 
 def _unary_scales(job: CallJob, source: Tensor, output: Tensor) -> dict[str, int]:
-    kind = job.op.type
+    kind = job.op.traits.computes
     if source.dtype == output.dtype == "float32":
         return {}
     if "float32" in (source.dtype, output.dtype):
         scale = Q.real_scale(source if output.dtype == "float32" else output)
         return {"multiplier": int(np.array(scale, "<f4").view("<u4"))}
     a, b = Q.real_scale(source), Q.real_scale(output)
-    first = Q.quantize_multiplier(a / b if kind == "QUANTIZE" else Q.divide(a, b))
+    first = Q.quantize_multiplier(a / b if kind == "requantize" else Q.divide(a, b))
     values = {"multiplier": first[0], "shift": first[1]}
-    if kind.startswith("RELU"):
-        values["least"], values["most"] = Q.activation_range(kind, output)
-    elif kind == "LEAKY_RELU":
+    if kind.startswith("relu"):
+        values["least"], values["most"] = Q.activation_range(kind.upper(), output)
+    elif kind == "leaky_relu":
         alpha = float(Q.F32(a) * Q.F32(job.op.options["alpha"]) / Q.F32(b))
         values["second_multiplier"], values["second_shift"] = Q.quantize_multiplier(alpha)
-    elif kind == "HARD_SWISH":
+    elif kind == "hard_swish":
         fine = float(Q.F32(1 / 128) * Q.F32(a))
         pairs = [Q.quantize_multiplier(Q.divide(fine, unit)) for unit in (b, 3 / 32768)]
         values = {"multiplier": Q.half_word(pairs[0][0]), "shift": pairs[0][1]}
@@ -279,7 +281,7 @@ def _pad(job: CallJob) -> bytes:
         before[1] += job.tile.in_row - job.tile.out_row
         inside[1], shape[1] = job.tile.in_rows, job.tile.out_rows
     value = Q.zero_point(output)
-    if job.op.type == "PADV2":
+    if job.op.traits.computes == "constant_pad":
         constant = job.graph.tensors[job.op.inputs[2]].data
         assert constant is not None
         value = int(constant.reshape(-1)[0])

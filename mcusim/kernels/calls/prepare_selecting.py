@@ -80,7 +80,7 @@ def _gather(job: CallJob) -> bytes:
     shape, item = source.shape, ITEM_BYTES[source.dtype]
     values: dict[str, Any] = {"input": job.places.inputs[0], "indices": job.places.inputs[1]}
     values |= {"output": job.places.outputs[0]}
-    if job.op.type == "GATHER_ND":
+    if job.op.traits.computes == "gather_nd":
         depth = indices.shape[-1]
         steps = [item * prod(shape[d + 1 :]) for d in range(depth)]
         values |= {"batch": 1, "outer": 1, "count": indices.elements // depth, "bytes": steps[-1]}
@@ -135,7 +135,7 @@ def _normalize(job: CallJob) -> bytes:
     source = job.inputs[0]
     depth = source.shape[-1]
     values = {"rows": source.elements // depth, "depth": depth, "offset": -Q.zero_point(source)}
-    if job.op.type == "LOG_SOFTMAX":
+    if job.op.traits.computes == "log_softmax":
         multiplier, shift, least = Q.softmax_scaling(1.0, Q.real_scale(source))
         back, right = Q.quantize_multiplier((1 << (31 - shift)) / multiplier)
         values |= {"multiplier": multiplier, "shift": shift, "least_difference": least}
@@ -154,6 +154,6 @@ BUILDERS: Mapping[str, Callable[[CallJob], bytes]] = {
 }  # fmt: skip
 """By structure: what fills it in."""
 OWN: Mapping[str, Callable[[CallJob], bytes]] = {
-    "MIRROR_PAD": _mirror_pad, "TILE": _tile, "REDUCE_MAX": _reduce, "REDUCE_MIN": _reduce, "SUM": _reduce,
+    "mirror_pad": _mirror_pad, "tile": _tile, "reduce": _reduce,
 }  # fmt: skip
-"""By operator: where another fills the structure in than for others that are called with it."""
+"""By trait ``computes``: where another fills the structure in than for others that are called with it."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from mcusim.errors import ModelError
 from mcusim.model.graph import Tensor
+from mcusim.model.operators import FUSED
 
 F32 = np.float32
 LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "int32": (-(2**31), 2**31 - 1)}
@@ -72,11 +73,9 @@ def activation_range(activation: str, output: Tensor) -> tuple[int, int]:
 
     Raises ModelError for an activation that TFLite's integer kernels do not fuse.
     """
-    bounds: dict[str, tuple[float | None, float | None]]
-    bounds = {"NONE": (None, None), "RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
-    if activation not in bounds:
+    if activation not in FUSED:
         raise ModelError(f"the activation {activation} is not fused into integer kernels")
-    (low, high), (least, most) = bounds[activation], limits(output.dtype)
+    (low, high), (least, most) = FUSED[activation], limits(output.dtype)
     if low is not None:
         least = max(least, _quantized(low, output))
     if high is not None:
