@@ -2,7 +2,7 @@
 
 A set is a folder with a ``manifest.toml`` (the comment at the head of ``sets/reference/manifest.toml`` explains it) and
 the ELF files built from its C sources, ``<name>-<core>.elf`` for each core. Not modelled: building, which
-``compile.py`` does.
+``compiler.py`` does.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class KernelSet:
 
         With ``symbols``, only those functions and what they call or read, packed, where the ELF has relocations.
         Raises as :meth:`image`, UsageError for no symbols, and InputError when the address is none for it or the ELF
-        cannot be moved or taken apart, which one linked as ``compile.py`` does can.
+        cannot be moved or taken apart, which one linked as ``compiler.py`` does can.
         """
         key = isa, address, None if symbols is None else frozenset(symbols)
         if key not in self._moved:

@@ -118,7 +118,8 @@ class DmaTransfers:
         first = [f, *self._ahead(f, max(cycle * L.TICK, begin))]  # an access that is due may have begun its arbitration
         base = [cycle * L.TICK - max(int(s[t + at]) for t in first) for at in (L.D_BEFORE_READ, L.D_BEFORE_WRITE)]
         reading = max(begin, base[0], int(s[k + L.READING + L.P_FREE])) + sum(map(self._reads, first))
-        writing = max(begin, base[1], int(s[k + L.WRITING + L.P_FREE])) + sum(map(self._writes, first))
+        # of those ahead the reads alone: they write when they have read, and what is ready here goes in between
+        writing = max(begin, base[1], int(s[k + L.WRITING + L.P_FREE])) + self._writes(f)
         last = reading + self._write(f, 1) if s[f + L.D_UNREAD] else int(s[f + L.D_READ_END])
         return max(cycle + 1, -(-max(last, writing) // L.TICK))
 

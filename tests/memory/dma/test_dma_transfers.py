@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcusim.cpu.system.memory_attributes import memory_ranges
@@ -399,7 +399,15 @@ def play(name: str, beat: int, steps: list[Step], often: bool) -> tuple[list[int
     return [*clock, *(end or -1 for end in ends)], core
 
 
+LATER_AND_AHEAD: list[Step] = [  # of two transfers the later one has the priority, and less to write than to read
+    ("wait", 0, 254, 0), ("fly", 0x2000_0000, 0xC000_0000, 92), ("load", 0x2000_0000, 1, 0), ("wait", 56, 202, 0),
+    ("wait", 191, 0, 0), ("wait", 300, 56, 0), ("load", 0x2000_0000, 1, 0), ("load", 0x0800_0000, 1, 0),
+    ("fly", 0x2000_0000, 0x2000_0000, 45), ("load", 0x2000_0000, 1, 0),
+]  # fmt: skip
+
+
 @settings(max_examples=sample_size(200, 40))
+@example(("stm32f469i-disco", 1, LATER_AND_AHEAD))
 @given(steps_during_a_transfer())
 def test_the_same_however_often_it_is_asked(case: tuple[str, int, list[Step]]) -> None:
     name, beat, steps = case
