@@ -19,8 +19,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from mcusim.commands.firmware import emulate, kernels, session, tune
-from mcusim.commands.models import export, generate, inspect, memory, nas, reorder
+from mcusim.commands.firmware import emulate, kernels, session
+from mcusim.commands.models import export, generate, inspect, memory, reorder
+from mcusim.commands.nas import nas_front, nas_search, nas_stats
 from mcusim.commands.shared.defaults import defaults
 from mcusim.commands.shared.output import discard_output, fail
 from mcusim.commands.shared.policy_help import PolicyHelp
@@ -28,6 +29,7 @@ from mcusim.commands.shared.progress import native_code
 from mcusim.commands.simulation import compare, diff, sweep
 from mcusim.commands.simulation import run as simulate
 from mcusim.commands.teaching import lab
+from mcusim.commands.tune import tune
 from mcusim.commands.validation import calibrate, validate, verify
 from mcusim.errors import McusimError, UsageError
 
@@ -110,9 +112,9 @@ _COMMANDS: dict[str, list[tuple[str, Callable[..., int], str]]] = {
         ("export", export.export, "Write a network as a .tflite."),
         ("memory", memory.memory, "When tensors are alive, and where allocators put them."),
         ("reorder", reorder.reorder, "The order of operators that needs least memory."),
-        ("nas front", nas.front, "Score against latency on several boards."),
-        ("nas search", nas.search, "The best networks of a search space for a board."),
-        ("nas stats", nas.stats, "Which search space is the best for a board (TinyNAS)."),
+        ("nas front", nas_front.front, "Score against latency on several boards."),
+        ("nas search", nas_search.search, "The best networks of a search space for a board."),
+        ("nas stats", nas_stats.stats, "Which search space is the best for a board (TinyNAS)."),
         ("machines", inspect.machines, "The boards, every figure with its basis and source."),
     ],
     "Compiled code": [

@@ -224,7 +224,7 @@ class Emulator(GuestCore):
             mpu = system_registers.mpu_registers(self._ppb, c, self.interrupts.state)
             self.install_ranges(mpu)
             for number, mistake in mpu.mistakes():
-                self.peripherals.noted(*mistake, int(c[C.MPU_PC + number]))
+                self.peripherals.report(*mistake, int(c[C.MPU_PC + number]))
             if c[C.MPU_CHANGED]:
                 self.code.forget()
             c[C.MPU_CHANGED] = 0

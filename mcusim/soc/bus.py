@@ -139,7 +139,7 @@ class Peripherals:
     def remapped(self, at_zero: int, swapped: bool) -> None:
         self.sdram.swap(swapped)
         if at_zero and "flash_at_zero" in memory_map(self._family or ""):
-            self.found(f"SYSCFG_MEMRMP asks for memory {at_zero} at address 0, where the flash stays here")
+            self.warn(f"SYSCFG_MEMRMP asks for memory {at_zero} at address 0, where the flash stays here")
 
     def reset_blocks(self, register: str, bits: int) -> None:
         names = set(held_in_reset(self._family or "", register, bits))
@@ -168,7 +168,7 @@ class Peripherals:
     def bus_error(self, address: int) -> None:
         self._fault(C.WRONG_KEY, address, 4, 1)
 
-    def noted(self, rule: str, text: str, fix: str, pc: int, address: int | None = None) -> None:
+    def report(self, rule: str, text: str, fix: str, pc: int, address: int | None = None) -> None:
         """A finding, once for each rule and instruction."""
         known = next((i for i, finding in enumerate(self._found) if (finding.rule, finding.pc) == (rule, pc)), None)
         if known is not None:
@@ -192,7 +192,7 @@ class Peripherals:
         self.reset_asked = Ending(cause, text, registers["pc"] & ~1, None, registers)
         self._state[C.STOP] = C.FLUSH
 
-    def ends(self, kind: str, text: str) -> None:
+    def stop(self, kind: str, text: str) -> None:
         registers = self._core.registers()
         self._end(Ending(kind, text, registers["pc"] & ~1, None, registers))
 
@@ -231,7 +231,7 @@ class Peripherals:
             first, registers = findings[0], self._core.registers()
             self._end(Ending("SDRAM not ready", first.text, first.pc or 0, first.address, registers))
 
-    def found(self, text: str) -> None:
+    def warn(self, text: str) -> None:
         """The program did something that a board does not answer as the program may expect."""
         known = {finding.text for finding in self._found}
         if text not in known and len(known) < MOST_FINDINGS:

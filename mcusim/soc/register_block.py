@@ -1,7 +1,7 @@
 """A block of named registers: reset values, writable bits, and status bits that follow control bits after a time.
 
-A block with behaviour is a class that derives from :class:`RegisterBlock` and overrides :meth:`~RegisterBlock.loaded`
-and :meth:`~RegisterBlock.stored`. Time is core cycles; nothing happens between two looks, so a register is brought up
+A block with behaviour is a class that derives from :class:`RegisterBlock` and overrides :meth:`~RegisterBlock.on_read`
+and :meth:`~RegisterBlock.on_write`. Time is core cycles; nothing happens between two looks, so a register is brought up
 to date when it is read.
 
 Not modelled: the time an access takes on its bus, clocks that are off (a block answers before its clock is enabled),
@@ -73,16 +73,16 @@ class BlockHost(Protocol):
     def bus_error(self, address: int) -> None:
         """The store under way, to that register, is a bus error: a wrong key."""
 
-    def noted(self, rule: str, text: str, fix: str, pc: int, address: int) -> None:
+    def report(self, rule: str, text: str, fix: str, pc: int, address: int) -> None:
         """A finding: the instruction at ``pc`` did that."""
 
-    def ends(self, kind: str, text: str) -> None:
+    def stop(self, kind: str, text: str) -> None:
         """The run is over: what the program asks for is not modelled."""
 
     def resets(self, cause: str, text: str) -> None:
         """The part is reset: by IWDG, WWDG or option bytes."""
 
-    def found(self, text: str) -> object:
+    def warn(self, text: str) -> object:
         """The program did what a board does not answer as it may expect; the same ``text`` counts once."""
 
     def output(self, data: bytes) -> object:
@@ -123,18 +123,18 @@ class DelayedStatus:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """One 32-bit register. A store changes the bits ``writable``; ones stored to bits ``clears`` clear them.
+    """One 32-bit register. A store changes the bits ``writable``; ones stored to bits ``w1c`` clear them.
 
-    Bits ``momentary`` read 0 whatever was stored. Of bits ``zero_clears``, zeros stored clear them and ones leave them.
+    Bits ``self_clearing`` read 0 whatever was stored. Zeros stored to bits ``w0c`` clear them, ones leave them.
     A load clears bits ``read_clears``.
     """
 
     name: str
     reset: int = 0
     writable: int = WORD
-    clears: int = 0
-    zero_clears: int = 0
-    momentary: int = 0
+    w1c: int = 0
+    w0c: int = 0
+    self_clearing: int = 0
     read_clears: int = 0
     follows: tuple[DelayedStatus, ...] = field(default=())
 
@@ -172,7 +172,7 @@ class RegisterBlock:
         register = self._registers.get(at)
         word = self.word(at)
         if register is not None:
-            word = self.loaded(register.name, word) & WORD
+            word = self.on_read(register.name, word) & WORD
             if register.read_clears:
                 self._words[at] &= ~register.read_clears
         return word >> 8 * (offset & 3) & (1 << 8 * size) - 1
@@ -188,9 +188,9 @@ class RegisterBlock:
             self._words[at] = old & ~lanes | stored
             return
         allowed = register.writable & lanes
-        cleared = stored & register.clears | ~stored & lanes & register.zero_clears | register.momentary
+        cleared = stored & register.w1c | ~stored & lanes & register.w0c | register.self_clearing
         self._words[at] = (old & ~allowed | stored & allowed) & ~cleared
-        self.stored(register.name, stored, old)
+        self.on_write(register.name, stored, old)
         self._follow(at, stored)
 
     def word(self, offset: int) -> int:
@@ -258,18 +258,18 @@ class RegisterBlock:
     def __setitem__(self, register: str, word: int) -> None:
         self._words[self._at[register]] = word & WORD
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         """What a load of the register finds; ``word`` is what it holds."""
         return word
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         """``value`` was stored to a register that held ``old``; other bytes of ``value`` are 0."""
 
-    def asks(self, request: str) -> bool:
+    def dma_request(self, request: str) -> bool:
         """Whether it asks a DMA controller now, with ``request`` of its request lines: TX, RX, UP."""
         return False
 
-    def lost(self, register: str, flags: int) -> None:
+    def flags_lost(self, register: str, flags: int) -> None:
         """The program has cleared ``flags`` by storing back what it had loaded before they were set."""
         if flags:
             address = self.base + self._at[register]
@@ -278,13 +278,13 @@ class RegisterBlock:
                 f" set in between ({flags:#x}) are cleared too, and nobody has seen them"
             )
             fix = "store ones to all flags but those to clear, without a load before"
-            self.host.noted("flag-read-modify-write", text, fix, self.host.pc, address)
+            self.host.report("flag-read-modify-write", text, fix, self.host.pc, address)
 
     def has_sent(self, register: str, value: int) -> bool:
         """Whether ``value``, which the program has loaded, says that all that the block was given to send has left."""
         return False
 
-    def taken(self, request: str) -> None:
+    def dma_ack(self, request: str) -> None:
         """A DMA controller has moved a unit for ``request``."""
 
     def request(self, active: bool, irq: int | None = None) -> None:

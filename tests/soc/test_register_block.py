@@ -18,8 +18,8 @@ def block(*registers: Register) -> tuple[RegisterBlock, Clock]:
     [
         (Register("R", reset=0xF0, writable=0x0F), 0xFF, 0xFF),
         (Register("R", reset=0xF0, writable=0x0F), 0x05, 0xF5),
-        (Register("R", reset=0xF0, writable=0x0F, clears=0x30), 0x15, 0xE5),
-        (Register("R", momentary=0x1), 0x3, 0x2),
+        (Register("R", reset=0xF0, writable=0x0F, w1c=0x30), 0x15, 0xE5),
+        (Register("R", self_clearing=0x1), 0x3, 0x2),
         (Register("R", reset=7, writable=0), 0x0, 0x7),
     ],
 )

@@ -42,16 +42,16 @@ class Clock:
     def write_flash(self, offset: int, data: bytes) -> None:
         self.flash[offset : offset + len(data)] = data
 
-    def ends(self, kind: str, text: str) -> None:
+    def stop(self, kind: str, text: str) -> None:
         self.ended = kind, text
 
     def resets(self, cause: str, text: str) -> None:
         self.ended = cause, text
 
-    def found(self, text: str) -> None:
+    def warn(self, text: str) -> None:
         self.findings.append(text)
 
-    def noted(self, rule: str, text: str, fix: str, pc: int, address: int) -> None:
+    def report(self, rule: str, text: str, fix: str, pc: int, address: int) -> None:
         self.noted_rules.append(rule)
 
     def output(self, data: bytes) -> None:

@@ -41,7 +41,7 @@ class DmaBlock(RegisterBlock):
         if size == 4 and not offset & 3:
             self.store(offset, value)
         else:
-            self._dma_host.found(
+            self._dma_host.warn(
                 f"{self.label(offset)} was stored to with {size} B at {self._dma_host.pc:#010x}, which changed nothing:"
                 " DMA registers take whole words; store 32 bits"
             )

@@ -17,7 +17,7 @@ class Dmamux(RegisterBlock):
     def __init__(self, name: str, base: int, channels: int, host: BlockHost) -> None:
         registers = {4 * n: Register(f"C{n}CR", writable=0x1FFF_037F) for n in range(channels)}
         registers[0x80] = Register("CSR", writable=0)
-        registers[0x84] = Register("CFR", momentary=0xFFFF_FFFF)
+        registers[0x84] = Register("CFR", self_clearing=0xFFFF_FFFF)
         super().__init__(name, base, 0x400, registers, host)
 
     def selected(self, channel: int) -> int:

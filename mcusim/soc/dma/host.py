@@ -14,7 +14,7 @@ class DmaHost(BlockHost, Protocol):
     def pc(self) -> int:
         """Address of the instruction whose access is under way."""
 
-    def found(self, text: str) -> None:
+    def warn(self, text: str) -> None:
         """Something that the program does and a board does not answer as it may expect."""
 
     def answers(self, address: int) -> bool:
@@ -34,5 +34,5 @@ class RequestLine(Protocol):
     def active(self) -> bool:
         """Whether it asks now."""
 
-    def taken(self) -> None:
+    def dma_ack(self) -> None:
         """A unit was moved for it."""

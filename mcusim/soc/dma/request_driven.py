@@ -57,7 +57,7 @@ class _Always:
 
     active = True
 
-    def taken(self) -> None:
+    def dma_ack(self) -> None:
         """There is the next one."""
 
 
@@ -154,7 +154,7 @@ class PacedTransfer:
         self._advance(size)
         if not self._put(self._peripheral(), unit.ljust(order.near.size, b"\0")[: order.near.size]):
             return self._fail(True)
-        self._line.taken()
+        self._line.dma_ack()
         return True
 
     def _received(self) -> bool:
@@ -169,7 +169,7 @@ class PacedTransfer:
         unit = self._get(self._peripheral(), order.near.size)
         if unit is None:
             return self._fail(False)
-        self._line.taken()
+        self._line.dma_ack()
         self._fifo += unit if order.packs else unit.ljust(order.far.size, b"\0")[: order.far.size]
         return True
 

@@ -23,10 +23,10 @@ class _BlockLine:
 
     @property
     def active(self) -> bool:
-        return self._block.asks(self._name)
+        return self._block.dma_request(self._name)
 
-    def taken(self) -> None:
-        self._block.taken(self._name)
+    def dma_ack(self) -> None:
+        self._block.dma_ack(self._name)
 
 
 def lines_of(requests: Mapping[str, Any], blocks: Iterable[RegisterBlock]) -> Lines:

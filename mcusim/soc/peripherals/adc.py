@@ -37,21 +37,21 @@ class Adc(RegisterBlock):
     def waiting(self) -> bool:
         return self._until > self.host.cycles or super().waiting
 
-    def asks(self, request: str) -> bool:
+    def dma_request(self, request: str) -> bool:
         """DR: a result waits, and CFGR sends it to the DMA."""
         return self._asking
 
-    def taken(self, request: str) -> None:
+    def dma_ack(self, request: str) -> None:
         self._asking = False
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         if register == "DR":
             self["ISR"] &= ~EOC
             self._asking = False
             self._ask()
         return word
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "CR":
             self._control(value, old)
         self._ask()

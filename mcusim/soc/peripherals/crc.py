@@ -39,16 +39,16 @@ class Crc(RegisterBlock):
         if self._programmable:
             data = _reversed(data, bits, min(bits, GROUPS[self["CR"] >> 5 & 3]))
         elif size != 4:
-            self.host.found(f"{self.name}_DR takes words: a store of {size} B counts as one here")
+            self.host.warn(f"{self.name}_DR takes words: a store of {size} B counts as one here")
         polynomial = self["POL"] if self._programmable else POLYNOMIAL
         self["DR"] = checksum(self["DR"], data, bits, polynomial, self._width)
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "INIT" or (register == "CR" and value & RESET):
             start = self["INIT"] if self._programmable else START
             self["DR"] = start & (1 << self._width) - 1
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         reverse = register == "DR" and self._programmable and self["CR"] & REV_OUT
         return _reversed(word, self._width, self._width) if reverse else word
 

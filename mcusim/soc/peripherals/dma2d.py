@@ -31,11 +31,11 @@ class Dma2d(RegisterBlock):
     def line_enabled(self, irq: int) -> bool:
         return bool(self["CR"] & TCIE)
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         self._catch_up()
         return self[register]
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "CR" and value & START and self._ends < 0:
             lines, pixels = self["NLR"] & 0xFFFF, self["NLR"] >> 16 & 0x3FFF
             self._ends = self.host.cycles + max(1, lines * pixels)

@@ -22,7 +22,7 @@ class Exti(RegisterBlock):
     def line_enabled(self, irq: int) -> bool:
         return any(self["IMR"] & mask for mask, line in REQUESTS.items() if line == irq)
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "SWIER":
             self["PR"] |= value & ~old & self["IMR"]
         if register == "PR":

@@ -36,10 +36,10 @@ class Fmc(RegisterBlock):
         had = self._had[bank - 1]
         return ORDER[had + 1] if had + 1 in ORDER else "" if self["SDRTR"] & 0x3FFE else "refresh rate (FMC_SDRTR)"
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         return word | BUSY * self.waiting if register == "SDSR" else word
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "SDCMR":
             command, had = value & 7, list(self._had)
             for bank, bit in BANKS.items():

@@ -15,7 +15,7 @@ PINS = 16
 class Gpio(RegisterBlock):
     """``MODER`` and ``PUPDR`` have two bits for each pin."""
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         if register != "IDR":
             return word
         modes, pulls, output = self["MODER"], self["PUPDR"], self["ODR"]
@@ -25,7 +25,7 @@ class Gpio(RegisterBlock):
             levels |= (output >> pin & 1 if mode == OUTPUT else int(pull == PULL_UP)) << pin
         return levels
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "BSRR":
             self["ODR"] = self["ODR"] & ~(value >> 16) & 0xFFFF | value & 0xFFFF
         if register == "BRR":

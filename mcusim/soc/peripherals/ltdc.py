@@ -56,7 +56,7 @@ class Ltdc(RegisterBlock):
     def line_enabled(self, irq: int) -> bool:
         return bool(self["IER"])
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         if 0 <= self._entered <= self.host.cycles:
             self._frame_ends()
         if register == "CDSR" and self["GCR"] & ENABLE:
@@ -64,7 +64,7 @@ class Ltdc(RegisterBlock):
             return word & ~(VDES | VSYNCS) | (VSYNCS if blank else VDES)
         return self[register]
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "GCR" and value & ENABLE and not old & ENABLE:
             self._since = self.host.cycles
         if register == "ICR":

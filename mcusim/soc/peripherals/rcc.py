@@ -32,7 +32,7 @@ BDRST = 1 << 16  # in BDCR
 class Rcc(RegisterBlock):
     """A bit that rises in a reset register resets its block."""
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if "RSTR" in register:
             self.host.reset_blocks(register, self[register] & ~old)
         elif register in ("CSR", "RSR"):

@@ -23,12 +23,12 @@ class Regulator(RegisterBlock):
     def waiting(self) -> bool:
         return super().waiting or self.host.cycles < self._reached
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         own = "D3CR" if "D3CR" in self._at else "CR1"
         if register == own and (old ^ self[register]) & SCALES[own]:
             self._reached = self.host.cycles + MICROSECONDS * self.host.core_clock // 1_000_000
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         bits, level = BUSY.get(register, (0, True))
         if not bits or self.host.cycles >= self._reached:
             return word

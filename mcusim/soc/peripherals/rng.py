@@ -21,7 +21,7 @@ class Rng(RegisterBlock):
     def waiting(self) -> bool:
         return bool(self["CR"] & ENABLE) and self.host.cycles < self._ready_at
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         ready = bool(self["CR"] & ENABLE) and self.host.cycles >= self._ready_at
         if register == "SR":
             return word & ~READY | ready
@@ -34,6 +34,6 @@ class Rng(RegisterBlock):
             return self._state
         return 0 if register == "DR" else word
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "CR" and value & ENABLE and not old & ENABLE:
             self._ready_at = self.host.cycles + TIME

@@ -30,11 +30,11 @@ class Rtc(RegisterBlock):
     def kept(self) -> object:
         return sorted(self._words.items())
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         if register == "ISR" and self.host.cycles >= self._synchronised:
             self["ISR"] |= RSF
         return self[register]
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "ISR" and not value & RSF:
             self._synchronised = self.host.cycles + ceil(CYCLES * self.host.core_clock / RATE)

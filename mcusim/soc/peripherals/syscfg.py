@@ -15,7 +15,7 @@ SWAPPED = 1 << 10
 class Syscfg(RegisterBlock):
     """Tells the core what MEMRMP asks for."""
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "MEMRMP":
             self._tell()
 

@@ -105,11 +105,11 @@ class Timer(RegisterBlock):
         if self._asked and self.served_by is not None:
             self.served_by()
 
-    def asks(self, request: str) -> bool:
+    def dma_request(self, request: str) -> bool:
         """UP: there was an update with UDE since a unit was moved for one."""
         return request == "UP" and self._asked and bool(self["DIER"] & ASKS)
 
-    def taken(self, request: str) -> None:
+    def dma_ack(self, request: str) -> None:
         self._asked = False
 
     def line_enabled(self, irq: int) -> bool:
@@ -142,20 +142,20 @@ class Timer(RegisterBlock):
             return self["CNT"]
         return self._passed((self.host.cycles - self._since) // self._step % self._reload)
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         self._catch_up()
         if register == "SR":
             self._loaded = self["SR"]
         return self._count() if register == "CNT" else self[register]
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         now, written = self.host.cycles, self[register]
         self[register] = old
         self._catch_up()  # as it was set up so far
         count = self._count()
         if register == "SR":
             if value & self._loaded == value != self._loaded:
-                self.lost("SR", self["SR"] & self["DIER"] & ~self._loaded & FLAGS)
+                self.flags_lost("SR", self["SR"] & self["DIER"] & ~self._loaded & FLAGS)
             self["SR"] &= written  # a 0 clears
         else:
             self[register] = written

@@ -76,7 +76,7 @@ def end_storm(emulator: Emulator) -> None:
     if index:
         name = SourcePlaces.named(emulator, index)
         text = f"{name} is taken again each time its handler returns, and the main program does not run any more: the"
-        emulator.peripherals.ends("interrupt storm", f"{text} handler does not clear what asks for it")
+        emulator.peripherals.stop("interrupt storm", f"{text} handler does not clear what asks for it")
 
 
 def _of(rule: str, text: str, fix: str, place: Place, cycle: int) -> FirmwareFinding:

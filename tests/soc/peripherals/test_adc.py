@@ -65,13 +65,13 @@ def test_continuous_conversions_ask_the_dma_until_they_are_stopped(clock: Clock)
     store(adc, CR=ON, CFGR=1 << 13 | 3)
     store(adc, CR=ON | START)
     for n in (1, 2, 3):
-        assert not adc.asks("DR")
+        assert not adc.dma_request("DR")
         run_to(clock, n * CONVERSION)
-        assert adc.asks("DR")
-        adc.taken("DR")
+        assert adc.dma_request("DR")
+        adc.dma_ack("DR")
     store(adc, CR=ON | STOP)
     run_to(clock, 9 * CONVERSION)
-    assert not adc.asks("DR") and not load(adc, "CR") & (START | STOP)
+    assert not adc.dma_request("DR") and not load(adc, "CR") & (START | STOP)
 
 
 def test_what_nobody_reads_is_overrun(clock: Clock) -> None:

@@ -43,7 +43,7 @@ class Line:
     def active(self) -> bool:
         return self.asked > 0
 
-    def taken(self) -> None:
+    def dma_ack(self) -> None:
         """What asks was served."""
 
 
@@ -70,7 +70,7 @@ class Bench:
         line = {4: self.line}.get
         return Wiring(controller.upper(), n, irq, dma, copies, memory, self, self.log, reach, line)
 
-    def found(self, text: str) -> None:
+    def warn(self, text: str) -> None:
         self.findings.append(text)
 
     @property

@@ -98,7 +98,7 @@ class Channel(StreamLane):
             return
         line = ALWAYS if setting.copies else self._wiring.line(0)
         if line is None:
-            self._host.found(self._wiring.unheard(0, self._host.pc))
+            self._host.warn(self._wiring.unheard(0, self._host.pc))
         else:
             self._paced = paced = PacedTransfer(self._paced_order(setting), line, self._wiring, self._reported)
             self._record_of(setting).live = paced.progress

@@ -76,7 +76,7 @@ class Stream(StreamLane):
         setting = R.StreamControl.read(self._words[CR], self._words[FCR])
         self._stopped = False
         if self.flags:
-            self._host.found(self._flags_set())
+            self._host.warn(self._flags_set())
         copies = setting.direction == R.MEMORY_TO_MEMORY
         if copies:
             self._words[FCR] |= 4  # DMDIS is set by hardware
@@ -141,7 +141,7 @@ class Stream(StreamLane):
     def _begin_paced(self, setting: R.StreamControl, line: RequestLine | None) -> None:
         """Move a unit for each request; a channel without a peripheral here never has one."""
         if line is None:
-            self._host.found(self._wiring.unheard(setting.channel, self._host.pc))
+            self._host.warn(self._wiring.unheard(setting.channel, self._host.pc))
             return
         ports = dma_ports(self._memory.machine, replace(self._wiring.dma, burst=1))
         near, far = setting.peripheral_size, setting.memory_size

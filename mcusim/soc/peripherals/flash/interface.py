@@ -121,15 +121,15 @@ class FlashInterface(RegisterBlock):
             " programmed"
         )
         fix = "unlock the flash by its keys and set PG first, or look for a pointer that was not set"
-        self.host.noted("flash-store", text, fix, store.pc, store.address)
+        self.host.report("flash-store", text, fix, store.pc, store.address)
 
     def refused(self, store: FlashStore, flag: str, why: str) -> None:
         """The controller sets an error flag instead of programming."""
         text = f"a store of {len(store.data)} B to flash is not programmed, {flag} is set: {why}"
-        self.host.noted("flash-error", text, "", store.pc, store.address)
+        self.host.report("flash-error", text, "", store.pc, store.address)
 
     def put(self, offset: int, data: bytes, pc: int, address: int) -> None:
         """Program ``data``; bits that stay clear where it has ones are a finding."""
         if not self.flash.program(offset, data):
             text = "flash is programmed that was not erased: bits can be cleared only, and ones that it asks for stay 0"
-            self.host.noted("flash-not-erased", text, "erase the sector or page first", pc, address)
+            self.host.report("flash-not-erased", text, "erase the sector or page first", pc, address)

@@ -42,7 +42,7 @@ class PageFlash(FlashInterface):
 
     # registers
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "KEYR":
             if self.keyed(register, value, FLASH_KEYS):
                 self["CR"] &= ~LOCK
@@ -57,7 +57,7 @@ class PageFlash(FlashInterface):
         elif register in OPTIONS and self["CR"] & OPTLOCK:
             self[register] = old
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         if register == "CR":
             return word | (START if self.busy() else 0)
         return word | BSY * self.busy() if register == "SR" else word
@@ -77,7 +77,7 @@ class PageFlash(FlashInterface):
         if wanted & LOCK:
             self["CR"] |= OPTLOCK
         if wanted & FSTPG and not old & FSTPG:
-            self.host.ends("fast programming", "FLASH_CR.FSTPG is set: fast programming by rows is not modelled")
+            self.host.stop("fast programming", "FLASH_CR.FSTPG is set: fast programming by rows is not modelled")
         if wanted & OBL_LAUNCH:
             self.host.resets("option bytes", "FLASH_CR.OBL_LAUNCH loads the option bytes")
         elif wanted & OPTSTRT:

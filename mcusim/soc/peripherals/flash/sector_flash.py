@@ -59,7 +59,7 @@ class SectorFlash(FlashInterface):
 
     # registers
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "KEYR":
             if self.keyed(register, value, FLASH_KEYS):
                 self["CR"] &= ~LOCK
@@ -74,7 +74,7 @@ class SectorFlash(FlashInterface):
         elif register in ("OPTCR", "OPTCR1"):
             self._options(register, value, old)
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         return word | BSY * self.busy() if register == "SR" else word
 
     def _control(self, old: int) -> None:

@@ -41,7 +41,7 @@ class WordFlash(FlashInterface):
 
     # registers
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register in SECOND:
             self[SECOND[register]] = self[register]
             register = SECOND[register]
@@ -64,7 +64,7 @@ class WordFlash(FlashInterface):
         for second, first in SECOND.items():
             self[second] = self[first]
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         bank = int(register[-1:] == "2")
         if register[:-1] != "SR":
             return word
@@ -175,7 +175,7 @@ class WordFlash(FlashInterface):
         if again and store is not None:
             text = "a flash word is programmed that is not erased: its ECC no longer fits, and reads of it fail"
             fix = "erase the sector first; a flash word can be programmed once"
-            self.host.noted("flash-not-erased", text, fix, store.pc, store.address)
+            self.host.report("flash-not-erased", text, fix, store.pc, store.address)
         self._operate(bank, self.flash.times.program(self[f"CR{bank + 1}"] >> 4 & 3))
 
     def reset(self) -> None:

@@ -43,7 +43,7 @@ class I2c(RegisterBlock):
     def waiting(self) -> bool:
         return self._under_way > 0 or super().waiting
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if "ISR" in self._at:
             self._stored_newer(register, value)
         else:
@@ -79,7 +79,7 @@ class I2c(RegisterBlock):
         self["SR2"] |= MASTER | BUS_BUSY
 
     def _unanswered(self, address: int) -> None:
-        self.host.found(f"{self.name}: nothing answers at address {address:#04x}")
+        self.host.warn(f"{self.name}: nothing answers at address {address:#04x}")
         if "ISR" in self._at:
             self["CR2"] &= ~START_NOW
             self["ISR"] = self["ISR"] & ~BUSY | NACKF | STOPF

@@ -126,12 +126,12 @@ class Quadspi(RegisterBlock):
         status = self["SR"] & (TEF | TCF | SMF | TOF)
         self["SR"] = status | FTF * ready | BUSY * (self._mode >= 0) | level << 8
         self.request(bool(self["SR"] & self["CR"] >> 16 & (TEF | TCF | FTF | SMF | TOF)))
-        if self.served_by is not None and self.asks("FIFO"):
+        if self.served_by is not None and self.dma_request("FIFO"):
             self.served_by()
 
     # the DMA
 
-    def asks(self, request: str) -> bool:
+    def dma_request(self, request: str) -> bool:
         """FIFO: it is enabled for that, and has bytes of a read, or room for bytes of a write."""
         if request != "FIFO" or not self["CR"] & DMAEN or not self["SR"] & FTF:
             return False
@@ -220,11 +220,11 @@ class Quadspi(RegisterBlock):
                 self.at(self._room_at, self._catch_up)
         self._catch_up()
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         self._catch_up()
         return self[register]
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         sends = self._field(26) == WRITE and self._field(24)
         if register == "CR" and value & ABORT:
             self._mode, self._left, self._data = -1, 0, b""

@@ -31,7 +31,7 @@ class SizedSpi(RegisterBlock):
     def waiting(self) -> bool:
         return self._until > 0 or super().waiting
 
-    def asks(self, request: str) -> bool:
+    def dma_request(self, request: str) -> bool:
         """TX: room for a frame; RX: one is there. Each where CFG1 enables it and the block is on."""
         wanted, flag = (TXDMAEN, TXP) if request == "TX" else (RXDMAEN, RXP)
         return bool(self["CR1"] & SPE and self["CFG1"] & wanted and self["SR"] & flag)
@@ -53,7 +53,7 @@ class SizedSpi(RegisterBlock):
                 self["SR"] |= TXTF
         self._go_on()
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "IFCR":
             self["SR"] &= ~(value & 0xFF8)
         if register == "CR1" and not self["CR1"] & SPE:
@@ -129,5 +129,5 @@ class SizedSpi(RegisterBlock):
         self["SR"] = (self["SR"] & ~LEVELS | flags | (self._size - self._done) << 16) & WORD
         asked = ENABLED | (SUSP if self["IER"] & EOT else 0)
         self.request(bool(self["SR"] & (self["IER"] | SUSP) & asked))
-        if self.served_by is not None and (self.asks("TX") or self.asks("RX")):
+        if self.served_by is not None and (self.dma_request("TX") or self.dma_request("RX")):
             self.served_by()

@@ -28,7 +28,7 @@ class Spi(RegisterBlock):
     def waiting(self) -> bool:
         return self._free_at > self.host.cycles or super().waiting
 
-    def asks(self, request: str) -> bool:
+    def dma_request(self, request: str) -> bool:
         """TX: DR is empty; RX: a frame is there. Each where CR2 enables it and the block is on."""
         wanted, flag = (TXDMAEN, TXE) if request == "TX" else (RXDMAEN, RXNE)
         return bool(self["CR1"] & ENABLE and self["CR2"] & wanted and self["SR"] & flag)
@@ -65,7 +65,7 @@ class Spi(RegisterBlock):
             self.at(self._free_at - self._frame(), self._refresh)
         self._refresh()
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         self._refresh()
         return self[register]
 
@@ -86,5 +86,5 @@ class Spi(RegisterBlock):
         self["SR"] = self["SR"] & ~(RXNE | TXE | BUSY) | flags
         asked = (RXNE if self["CR2"] & RXNEIE else 0) | (TXE if self["CR2"] & TXEIE else 0)
         self.request(bool(flags & asked))
-        if self.served_by is not None and (self.asks("TX") or self.asks("RX")):
+        if self.served_by is not None and (self.dma_request("TX") or self.dma_request("RX")):
             self.served_by()

@@ -43,7 +43,7 @@ class Usart(RegisterBlock):
         """``data`` comes on the line once the receiver is on."""
         self._input += data
 
-    def asks(self, request: str) -> bool:
+    def dma_request(self, request: str) -> bool:
         """TX: it is enabled for that, and has room for a character; RX: and has one."""
         if request == "RX":
             return bool(self[self._status] & RXNE and self["CR3"] & DMAR)
@@ -95,7 +95,7 @@ class Usart(RegisterBlock):
         flags = (TXE if left <= self._frame() else 0) | (TC if left <= 0 and not self._tc_cleared else 0)
         self[self._status] = self[self._status] & ~(TXE | TC) | flags
         self.request(self._interrupts())
-        wants = (self["CR3"] & DMAT and flags & TXE) or self.asks("RX")
+        wants = (self["CR3"] & DMAT and flags & TXE) or self.dma_request("RX")
         if self.served_by is not None and wants:
             self.served_by()
 
@@ -115,7 +115,7 @@ class Usart(RegisterBlock):
     def waiting(self) -> bool:
         return super().waiting or self._free_at > self.host.cycles or self._comes > self.host.cycles
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         if register in ("DR", "RDR"):
             self._listen()
             character = self._character
@@ -127,7 +127,7 @@ class Usart(RegisterBlock):
             self._seen, self._loaded = self["SR"] & (ORE | IDLE), self["SR"]
         return self[register]
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register in ("DR", "TDR"):
             if self._transmits():
                 self.host.output(bytes([value & 0xFF]))
@@ -140,7 +140,7 @@ class Usart(RegisterBlock):
             self["SR"] = old
             self._refresh()
             if value & self._loaded == value != self._loaded:
-                self.lost("SR", self["SR"] & (RXNE | TC) & ~self._loaded)
+                self.flags_lost("SR", self["SR"] & (RXNE | TC) & ~self._loaded)
             self._tc_cleared |= not value & TC and self._free_at <= self.host.cycles
             self["SR"] &= ~(RXNE & ~value)
         if register == "ICR":

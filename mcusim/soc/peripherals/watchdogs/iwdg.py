@@ -35,10 +35,10 @@ class Iwdg(RegisterBlock):
     def waiting(self) -> bool:
         return self.host.cycles < self._updated
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         return word if register != "SR" or self.waiting else 0
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "KR":
             self._key(value & 0xFFFF)
         elif register in UPDATES:

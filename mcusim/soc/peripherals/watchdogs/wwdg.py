@@ -33,12 +33,12 @@ class Wwdg(RegisterBlock):
     def waiting(self) -> bool:
         return bool(self["CR"] & WDGA)
 
-    def loaded(self, register: str, word: int) -> int:
+    def on_read(self, register: str, word: int) -> int:
         if register == "CR" and word & WDGA:
             return WDGA | max(0, self._now)
         return word
 
-    def stored(self, register: str, value: int, old: int) -> None:
+    def on_write(self, register: str, value: int, old: int) -> None:
         if register == "CR":
             written = self["CR"] | old & WDGA  # only a reset clears it
             self["CR"] = old

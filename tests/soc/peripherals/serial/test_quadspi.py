@@ -169,17 +169,17 @@ def test_a_read_asks_the_dma_at_the_threshold_and_for_the_rest(qspi: Quadspi, cl
     clock.cycles = first + 3 * 16 - 1
     assert get(qspi, "SR") & FTF == 0
     assert not asked
-    assert not qspi.asks("FIFO")
+    assert not qspi.dma_request("FIFO")
     clock.cycles += 1
     assert get(qspi, "SR") & FTF
     assert asked == [clock.cycles]
     get(qspi, "DR")
-    assert not qspi.asks("FIFO")
+    assert not qspi.dma_request("FIFO")
     clock.cycles = first + 4 * 16
     get(qspi, "SR")
-    assert qspi.asks("FIFO")
+    assert qspi.dma_request("FIFO")
     get(qspi, "DR", 1)
-    assert not qspi.asks("FIFO")
+    assert not qspi.dma_request("FIFO")
     assert get(qspi, "SR") & (TCF | BUSY) == TCF
 
 
@@ -189,13 +189,13 @@ def test_a_write_asks_the_dma_while_its_fifo_has_room(qspi: Quadspi, clock: Cloc
     put(qspi, CR=1 << 24 | FOUR_BYTES | DMAEN | 1, DLR=39, CCR=WRITE | DATA | ADDRESS | ONE_LINE | 0x02, AR=0)
     begins = clock.cycles + 2 * (8 + 24)
     written = 0
-    while qspi.asks("FIFO"):
+    while qspi.dma_request("FIFO"):
         put(qspi, DR=0)
         written += 4
     assert written == 32
     clock.cycles = begins + 4 * 16 - 1  # four bytes of 16 cycles have not left yet
-    assert not qspi.asks("FIFO")
+    assert not qspi.dma_request("FIFO")
     clock.cycles += 1
-    assert qspi.asks("FIFO")
+    assert qspi.dma_request("FIFO")
     put(qspi, CR=1 << 24 | FOUR_BYTES | 1)
-    assert not qspi.asks("FIFO")
+    assert not qspi.dma_request("FIFO")

@@ -56,24 +56,24 @@ def test_without_a_size_frames_go_on_until_the_transfer_is_suspended(clock: Cloc
 def test_both_fifos_ask_the_dma(clock: Clock) -> None:
     spi = block("SPI1", clock, H7)
     store(spi, CFG1=7 | 3 << 14, CFG2=1 << 22, CR2=1)
-    assert not spi.asks("TX")
+    assert not spi.dma_request("TX")
     store(spi, CR1=SPE)
     store(spi, CR1=SPE | CSTART)
-    assert spi.asks("TX") and not spi.asks("RX")
+    assert spi.dma_request("TX") and not spi.dma_request("RX")
     spi.write(spi._at["TXDR"], 1, 0)
-    assert not spi.asks("TX")  # the last one has come
+    assert not spi.dma_request("TX")  # the last one has come
     run_to(clock, FRAME)
-    assert spi.asks("RX")
+    assert spi.dma_request("RX")
     spi.read(spi._at["RXDR"], 1)
-    assert not spi.asks("RX")
+    assert not spi.dma_request("RX")
 
 
 def test_an_older_spi_asks_the_dma(clock: Clock) -> None:
     spi = block("SPI1", clock, "nucleo-l4r5zi")
     store(spi, CR2=0x700 | 3, CR1=1 << 2 | 1 << 6)
-    assert spi.asks("TX") and not spi.asks("RX")
+    assert spi.dma_request("TX") and not spi.dma_request("RX")
     spi.write(spi._at["DR"], 1, 0)
     run_to(clock, FRAME)
-    assert spi.asks("RX")
+    assert spi.dma_request("RX")
     spi.read(spi._at["DR"], 1)
-    assert not spi.asks("RX")
+    assert not spi.dma_request("RX")

@@ -74,7 +74,7 @@ def test_a_character_that_nobody_has_room_for_is_lost(usart: tuple[Usart, Clock,
 def test_a_dma_is_asked_for_each_character(usart: tuple[Usart, Clock, str, str]) -> None:
     block, clock, _, data = usart
     asked: list[int] = []
-    block.served_by = lambda: asked.append(get(block, data)) if block.asks("RX") else None
+    block.served_by = lambda: asked.append(get(block, data)) if block.dma_request("RX") else None
     put(block, CR3=1 << 6)
     for n in (1, 2, 3):
         clock.cycles = n * FRAME

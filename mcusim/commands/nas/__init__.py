@@ -1,0 +1,1 @@
+"""Search for networks: statistics of spaces, a search, fronts on several boards."""
