@@ -12,7 +12,7 @@
     │   ├── StudyError              a study file
     │   ├── ImageError              a program's file, or one that does not fit the machine's memory map
     │   └── UsageError              options that contradict each other or name nothing
-    └── Verdict                     a valid input with a negative answer     exit status 1
+    └── NegativeResult              a valid input with a negative answer     exit status 1
         ├── DoesNotFit              a region is too small for what the plan needs
         ├── KernelFault             a compiled kernel broke a rule while it ran
         └── SanitizerHalt           a stale or torn byte was read, and the run was to stop there
@@ -79,13 +79,13 @@ class UsageError(InputError):
     """Options that contradict each other, or a name that means nothing."""
 
 
-class Verdict(McusimError):
+class NegativeResult(McusimError):
     """A valid input with a negative answer."""
 
     exit_status = 1
 
 
-class DoesNotFit(Verdict):
+class DoesNotFit(NegativeResult):
     """What the plan needs is more than a region has; ``parts`` are the bytes that ``needed`` is the sum of, by name."""
 
     def __init__(
@@ -99,7 +99,7 @@ class DoesNotFit(Verdict):
         self.parts = dict(parts or {what.removeprefix("the ").removeprefix("kernels' "): needed})
 
 
-class KernelFault(Verdict):
+class KernelFault(NegativeResult):
     """A compiled kernel faulted, wrote where it may not, did not return, or returned an error.
 
     ``kind`` is a short name, ``pc`` and ``address`` are None where there is none; ``line`` is ``file.c:12``.
@@ -125,7 +125,7 @@ class KernelFault(Verdict):
         self.kind, self.text, self.pc, self.address, self.line = kind, text, pc, address, line
 
 
-class SanitizerHalt(Verdict):
+class SanitizerHalt(NegativeResult):
     """The sanitizer stopped the run; ``observed`` (:class:`mcusim.verification.sanitizer.observation.Observation`) says
     where and why.
     """

@@ -108,7 +108,7 @@ def inspect(
     """
     require_type("model", model, ModelArg)
     graph = _graph(model, True)
-    chosen = resolve(kernels, "plan").planned()
+    chosen = resolve(kernels, "plan").for_planning()
     boards = [load_machine(name) for name in machine_names()] if machine is None else [changed(machine, None)]
     uses = tuple((board, flash_use(graph, board, chosen)) for board in boards)
     return ModelInspection(graph, kernels, uses)

@@ -59,7 +59,7 @@ def with_verdict(
 def _needs(graph: Graph, kernels: Kernels, runtime: Runtime) -> MemoryNeeds | None:
     """What ``graph`` needs besides its tensors, which a simple allocator places here; None for unknown operators."""
     try:
-        return memory_needs(graph, costs_of(kernels.planned(), runtime), plan_options(allocator="linear"))
+        return memory_needs(graph, costs_of(kernels.for_planning(), runtime), plan_options(allocator="linear"))
     except ModelError:
         return None
 
@@ -73,5 +73,5 @@ def _in_flash(
         return None
     if need.weights > flash.size:
         return MemoryVerdict("the block of weights", flash.name, need.weights, flash.size, {"weights": need.weights})
-    over = flash_use(graph, machine, kernels.planned(), flash.name, runtime=runtime).over
+    over = flash_use(graph, machine, kernels.for_planning(), flash.name, runtime=runtime).over
     return None if over is None else MemoryVerdict.of(over)

@@ -103,7 +103,7 @@ def _verdict(
     array = plan.array
     assert array is not None  # the caller has planned it
     largest, state, needed = 0, sum(tensor.bytes for tensor in graph.tensors if tensor.variable), array.total
-    kernels = resolve(None, "plan", runtime).planned()
+    kernels = resolve(None, "plan", runtime).for_planning()
     with suppress(ModelError):
         options = plan_options(runtime=runtime.name, in_place=plan.after.accounting.in_place)
         need = memory_needs(graph, costs_of(kernels, runtime), options)

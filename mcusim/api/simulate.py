@@ -89,7 +89,7 @@ def simulate_loaded(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     chosen = replace(chosen, options=resolve_options(chosen.options, graph, chosen.policy))
     request = RunRequest(chosen, graph)
     try:
-        kernels = chosen.kernels.planned(chosen.fidelity)
+        kernels = chosen.kernels.for_planning(chosen.fidelity)
         best = best_plan(graph, machine, chosen, kernels)
     except DoesNotFit as reason:
         return result_of(request, machine, reason, _flash(graph, machine, chosen, None))
@@ -102,7 +102,7 @@ def simulate_loaded(graph: Graph, machine: Machine, chosen: Settings) -> Result:
 def _flash(graph: Graph, machine: Machine, chosen: Settings, program: Program | None) -> FlashUse:
     """What flash keeps; where the weights are is known for sure once there is a program."""
     weights = chosen.options[WEIGHTS] if program is None else program.header.options.get("weights")
-    kernels = chosen.kernels.planned(chosen.fidelity)
+    kernels = chosen.kernels.for_planning(chosen.fidelity)
     return flash_use(graph, machine, kernels, weights, chosen.run[CODE], chosen.options.runtime)
 
 
@@ -113,7 +113,7 @@ def plan_program(
 
     ``overrides`` are the keys that were changed in ``machine``; the header keeps them for a replay.
     """
-    program = best_plan(graph, machine, chosen, chosen.kernels.planned()).program
+    program = best_plan(graph, machine, chosen, chosen.kernels.for_planning()).program
     if not overrides:
         return program
     options = {**program.header.options, "set": dict(sorted(overrides.items()))}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.errors import Verdict
+from mcusim.errors import NegativeResult
 from mcusim.nas_search.latency import NEVER, PartCycles
 from mcusim.nas_search.network_figures import network_figures
 from mcusim.nas_search.selection import OBJECTIVES, selected
@@ -126,7 +126,7 @@ class NetworkJudge:
         ]  # fmt: skip
 
     def fitting(self, count: int, dice: np.random.Generator) -> list[Candidate]:
-        """``count`` random ones that fit. Raises Verdict where too few do."""
+        """``count`` random ones that fit. Raises NegativeResult where too few do."""
         candidates: list[Candidate] = []
         for _ in range(MOST_DRAWS):
             candidates += self.candidates(drawn(max(count, 64), dice))[: count - len(candidates)]
@@ -134,7 +134,7 @@ class NetworkJudge:
                 return candidates
         fast = "" if self.cycles is None else self.cycles.within(self.settings.most_cycles)
         fast += " at the interval's upper end" * self.settings.certain
-        raise Verdict(
+        raise NegativeResult(
             f"{self.space}: of {MOST_DRAWS * max(count, 64):,} random networks {len(candidates)} fit"
             f" {self.rules.ram:,} B of"
             f" RAM and {self.rules.flash:,} B of flash{fast}; take a smaller width or resolution, or a larger board"
@@ -142,7 +142,8 @@ class NetworkJudge:
 
 
 def evolved(judge: NetworkJudge) -> Iterator[list[Candidate]]:
-    """The population of each generation, the best first; the first one is drawn. Raises Verdict where too few networks
+    """The population of each generation, the best first; the first one is drawn. Raises NegativeResult where too few
+    networks
     fit, UsageError without the package for several objectives."""
     settings, dice = judge.settings, np.random.default_rng([judge.rules.seed, 1])
     population = selected(judge.fitting(settings.population, dice), settings.population, settings.objectives)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mcusim.errors import UsageError, Verdict
+from mcusim.errors import NegativeResult, UsageError
 from mcusim.nas_search.evolution import EvolutionSettings
 from mcusim.nas_search.latency import ReplayBoard, ReplayedNetwork, replay_all
 from mcusim.nas_search.network_figures import network_figures
@@ -146,7 +146,7 @@ class BoardFront:
 @dataclass(frozen=True)
 class FrontPlan:
     """What is searched: ``boards`` with their spaces, by ``scorer`` (its text) and ``settings``; whether all networks
-    are ``shared`` by all boards. Raises UsageError for a board that is there twice, Verdict where no board has a
+    are ``shared`` by all boards. Raises UsageError for a board that is there twice, NegativeResult where no board has a
     space."""
 
     boards: tuple[FrontBoard, ...]
@@ -162,7 +162,7 @@ class FrontPlan:
         if twice is not None:
             raise UsageError(f"{twice} is there twice")
         if not any(on.spaces for on in self.boards):
-            raise Verdict(f"{'; '.join(names)}: no search space has enough networks that fit")
+            raise NegativeResult(f"{'; '.join(names)}: no search space has enough networks that fit")
 
     @property
     def searches(self) -> list[NasSearch]:

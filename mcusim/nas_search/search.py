@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from mcusim.errors import UsageError, Verdict
+from mcusim.errors import NegativeResult, UsageError
 from mcusim.nas_search.evolution import PAPER, Candidate, EvolutionSettings, NetworkJudge, Scorer, Scores, evolved
 from mcusim.nas_search.latency import NEVER, WHOLE, PartCycles, ReplayBoard, ReplayedNetwork, replay_all
 from mcusim.nas_search.network_figures import network_graph
@@ -130,7 +130,7 @@ class NasSearch:
             run = _SearchRun(self, score, written, work, progress)
             try:
                 return run.result()
-            except Verdict as reason:
+            except NegativeResult as reason:
                 return SearchResult(reason=str(reason))
 
 
@@ -195,7 +195,7 @@ class _SearchRun:
 
     def replayed(self, candidates: Sequence[Candidate], board: ReplayBoard) -> tuple[list[FoundNetwork], int]:
         """Those that are fast enough when they are replayed whole, as many as are wanted, and how many were not. Raises
-        Verdict where none is."""
+        NegativeResult where none is."""
         known = [own for line in self.log.known for own in line.replays]
         kept, done, settings = list[FoundNetwork](), 0, self.search.settings
         most = inf if settings.most_cycles is None else board.milliseconds(settings.most_cycles)
@@ -217,7 +217,7 @@ class _SearchRun:
         if not kept:
             limit = "" if most == inf else f" within {most:,.4g} ms"
             limit += " at the interval's upper end" * settings.certain
-            raise Verdict(f"{self.search.space}: none of the {done} best networks runs on the board{limit}")
+            raise NegativeResult(f"{self.search.space}: none of the {done} best networks runs on the board{limit}")
         return kept, done - len(kept)
 
 

@@ -52,7 +52,7 @@ class Kernels:
             f" ({', '.join(set_names())}, or the path of one)"
         )
 
-    def planned(self, fidelity: str | None = None) -> Profile | KernelSet:
+    def for_planning(self, fidelity: str | None = None) -> Profile | KernelSet:
         """What a plan is made for: what ``fidelity`` plays; without one, the profile or the set that was named.
 
         Raises UsageError when that is not there.

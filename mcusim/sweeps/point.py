@@ -152,7 +152,7 @@ def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -
     row: Row = {"status": "ok", "error": None, "macs": _macs(model)}
     try:
         if chosen.policy in takers(BUFFER_SIZES.name) and chosen.options[BUFFER_SIZES] == "best":
-            best = best_plan(graph, machine, chosen, chosen.kernels.planned(chosen.fidelity))
+            best = best_plan(graph, machine, chosen, chosen.kernels.for_planning(chosen.fidelity))
         else:
             best = BestPlan(_planned(model, kernels, chosen, PlanView(machine)))
     except DoesNotFit as reason:
@@ -188,7 +188,7 @@ def _macs(model: Read) -> int:
 
 @lru_cache(maxsize=8)
 def _planned(model: Read, kernels: Content, chosen: Settings, layout: PlanView) -> Program:
-    planned = chosen.kernels.planned(chosen.fidelity)
+    planned = chosen.kernels.for_planning(chosen.fidelity)
     return plan(graph_of(*model), layout.machine, chosen.policy, kernels=planned, options=chosen.options)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcusim.api.simulate import plan_program, simulate_loaded
-from mcusim.errors import DoesNotFit, McusimError, UnsupportedError, UsageError, Verdict
+from mcusim.errors import DoesNotFit, McusimError, NegativeResult, UnsupportedError, UsageError
 from mcusim.model.channel_tiles import model_operators
 from mcusim.model.geometry import geometry
 from mcusim.plan.operand_roles import data_inputs
@@ -309,7 +309,7 @@ class PlanFeatures:
 def best_program(tasks: Sequence[TunedTask]) -> bytes | None:
     """The program of the fastest configuration, as `mcusim plan` writes it; None where kernels were tuned.
 
-    Raises Verdict where no configuration is right.
+    Raises NegativeResult where no configuration is right.
     """
     pair = next(((task.task, task.best) for task in tasks if isinstance(task.task, PlanTask)), None)
     if pair is None:
@@ -317,7 +317,7 @@ def best_program(tasks: Sequence[TunedTask]) -> bytes | None:
     task, best = pair
     assert isinstance(task, PlanTask)  # it was looked for
     if best is None:
-        raise Verdict("no trial is right; there is nothing to apply")
+        raise NegativeResult("no trial is right; there is nothing to apply")
     text = StringIO()
     write_program(task.program(best.config), text)
     return text.getvalue().encode()

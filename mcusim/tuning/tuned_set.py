@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mcusim.errors import UsageError, Verdict
+from mcusim.errors import NegativeResult, UsageError
 from mcusim.kernels.building import Compiler, build_sets, manifest_text
 from mcusim.kernels.kernel_set import Kernel, KernelSet, load_set
 from mcusim.tuning.log import TrialRecord
@@ -62,13 +62,13 @@ def chosen_kernels(tasks: Sequence[TunedTask], base: str) -> list[AppliedLayer]:
 def apply_to_set(tasks: Sequence[TunedTask], folder: Path, base: str = "cmsis", force: bool = False) -> KernelSet:
     """Write ``folder`` with manifest, C and ELF files of the set ``base`` with the tuned kernels; returns it.
 
-    Raises UsageError for a folder that contains files without ``force``, and where the compiler is missing; Verdict
-    where no tuned kernel is faster.
+    Raises UsageError for a folder that contains files without ``force``, and where the compiler is missing;
+    NegativeResult where no tuned kernel is faster.
     """
     check_set_folder(folder, force)
     layers, other = chosen_kernels(tasks, base), load_set(base)
     if not layers:
-        raise Verdict(f"no tuned kernel is faster than that of {base!r}; there is nothing to apply")
+        raise NegativeResult(f"no tuned kernel is faster than that of {base!r}; there is nothing to apply")
     folder = folder.resolve()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -48,13 +48,13 @@ class TuningResult:
     def save_kernels(self, folder: str | Path, force: bool = False) -> KernelSet:
         """Write the fastest as a kernel set, as `mcusim tune --apply` does.
 
-        Raises UsageError for a folder that contains files without ``force``, Verdict where none is faster.
+        Raises UsageError for a folder that contains files without ``force``, NegativeResult where none is faster.
         """
         return apply_to_set(self.tasks, Path(folder), self.plan.kernels, force)
 
     def save_program(self, path: str | Path, force: bool = False) -> None:
         """Write the program of the fastest plan. Raises UsageError where kernels were tuned or the file is there
-        without ``force``, Verdict where no trial is right."""
+        without ``force``, NegativeResult where no trial is right."""
         data = best_program(self.tasks)
         if data is None:
             raise UsageError("kernels were tuned, no plan: save_kernels writes them")

@@ -83,7 +83,7 @@ def test_state_is_proved_and_kept_in_a_saved_program(tmp_path: Path) -> None:
     machine = load_machine(BOARD)
     for graph in (wake_word(), lstm(1), svdf(1)):
         for policy in ("internal", "tinyops"):
-            program = plan(graph, machine, policy, kernels=resolve("cmsis", "emulate").planned("emulate"))
+            program = plan(graph, machine, policy, kernels=resolve("cmsis", "emulate").for_planning("emulate"))
             states = [b for b in program.header.buffers if b.kind == "state"]
             assert {b.name for b in states} == {f"tensor{t.index}" for t in graph.tensors if t.variable}
             assert program.header.memory.state == sum(-(-b.span.bytes // 16) * 16 for b in states)

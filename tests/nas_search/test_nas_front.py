@@ -14,7 +14,7 @@ import pytest
 
 import mcusim
 from mcusim.commands.app import main
-from mcusim.errors import UsageError, Verdict
+from mcusim.errors import NegativeResult, UsageError
 from mcusim.machine import load_machine
 from mcusim.nas_search.evolution import EvolutionSettings
 from mcusim.nas_search.front import FrontBoard, FrontPlan, best_for, nas_fronts
@@ -115,7 +115,7 @@ def test_a_board_that_draws_no_current_is_replayed() -> None:
 def test_a_space_or_a_board_without_a_network_says_so() -> None:
     (front,) = nas_fronts(plan(on("tflm", NasSpace(Fraction(1), 224))))
     assert not front.networks and "w1-r224: of 12,800 random networks 0 fit" in front.reasons[0]
-    with pytest.raises(Verdict, match=r"nucleo-l4r5zi, tflm: no search space has enough networks"):
+    with pytest.raises(NegativeResult, match=r"nucleo-l4r5zi, tflm: no search space has enough networks"):
         plan(on("tflm"))
     with pytest.raises(UsageError, match=r"nucleo-l4r5zi, tflm is there twice"):
         plan(on("tflm", *SPACES), on("tflm", SPACES[0]))
@@ -160,21 +160,6 @@ def test_the_command_and_its_page(
     with opened(browser, page.read_text(), tmp_path, width=390, scheme="dark") as seen:
         assert not axe_findings(seen.page) and seen.page.locator(".plot .main-svg").count() >= 1
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        (["w0.2"], '"w0.2" is no search space'),
-        (["w0.2-r48", "-m", "none-such"], "none-such"),
-        (["w0.2-r48", "--runtime", "tflm,none-such"], "none-such"),
-        (["w0.2-r48", "--scorer", "best"], '--scorer "best": macs, TABLE.csv or FILE.py:FUNCTION'),
-        (["w0.2-r48", "--html", "/nowhere/x.html"], "there is no directory /nowhere"),
-    ],
-)
-def test_errors_of_the_command(options: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["nas", "front", *options]) == 2
-    assert error in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("by_formula")

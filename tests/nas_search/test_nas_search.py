@@ -14,7 +14,7 @@ import pytest
 
 import mcusim
 from mcusim.commands.app import main
-from mcusim.errors import UsageError, Verdict
+from mcusim.errors import NegativeResult, UsageError
 from mcusim.machine import load_machine
 from mcusim.model.geometry import graph_macs
 from mcusim.nas_search.evolution import PAPER, Candidate, EvolutionSettings, NetworkJudge, evolved, random_search
@@ -83,7 +83,7 @@ def test_more_memory_never_lowers_the_best_score() -> None:
         (*_, last) = evolved(judge(rules(0, kib << 10), settings))
         scores.append(last[0].score)
     assert scores == sorted(scores) and scores[0] < scores[-1]
-    with pytest.raises(Verdict, match=r"w0.5-r144: of .* random networks 0 fit 20,000 B"):
+    with pytest.raises(NegativeResult, match=r"w0.5-r144: of .* random networks 0 fit 20,000 B"):
         next(evolved(judge(rules(0, 20_000))))
 
 

@@ -134,21 +134,3 @@ def test_the_command_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[
     with opened(browser, page.read_text(), tmp_path, width=390, scheme="dark") as seen:
         assert not axe_findings(seen.page) and seen.page.locator(".plot .main-svg").count() >= 2
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        (["--widths", "0.5,x"], '--widths: "x" is no number'),
-        (["--widths", "9"], "--widths: 9 is no width; there are 0.05 to 2"),
-        (["--widths", "1e99999999999"], '--widths: "1e99999999999" is no number'),
-        (["--widths", ""], '--widths: "" is no number'),
-        (["--resolutions", "31"], "--resolutions: 31 is no resolution; there are whole ones from 32"),
-        (["--runtime", "none-such"], "none-such"),
-        (["--ram", "0 B"], "--ram 0 B: must be at least 1 B"),
-        (["--html", "/nowhere/x.html"], "there is no directory /nowhere"),
-    ],
-)
-def test_errors_of_the_command(options: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["nas", "stats", *options]) == 2
-    assert error in capsys.readouterr().err

@@ -47,7 +47,7 @@ def test_a_name_gives_what_the_fidelity_needs(
 ) -> None:
     found = resolve(name, fidelity)
     assert (found.profile.name if found.profile else None, found.set.name if found.set else None) == (profile, compiled)
-    assert found.planned().name == planned and found.name == name
+    assert found.for_planning().name == planned and found.name == name
     assert found.label("ran") == ("ran" if found.shipped else name)
     assert found.shipped is ("/" not in name)
 

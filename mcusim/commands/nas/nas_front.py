@@ -136,7 +136,7 @@ def front(
 def _front_plan(
     spaces: list[str], on: FrontOptions, needs: NetworkNeeds, work: NasWork, keys: MachineKeys, shared: OrderedWork
 ) -> FrontPlan:
-    """Raises UsageError for what cannot be meant, Verdict where no board has a space."""
+    """Raises UsageError for what cannot be meant, NegativeResult where no board has a space."""
     from mcusim.api.simulate import changed
     from mcusim.nas_search.evolution import EvolutionSettings
     from mcusim.nas_search.front import FrontBoard, FrontPlan, best_for
