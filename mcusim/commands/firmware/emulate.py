@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from mcusim.commands.firmware.pictures import Pictures
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import Output, check_writable, fail, write_bytes, write_file
@@ -28,114 +27,56 @@ if TYPE_CHECKING:
 LARGEST_INPUT = 16 << 20
 Step = Callable[[int, float], object]
 Program = Annotated[
-    Path,
-    typer.Argument(metavar="PROGRAM", help="An ELF executable, Intel HEX or S-records; plain bytes as FILE@ADDRESS."),
-]
-Images = Annotated[
-    list[str] | None,
-    typer.Option("--image", metavar="PROGRAM", help="A further one, loaded as well. Repeatable."),
-]
-Entry = Annotated[
-    str | None,
-    typer.Option("--entry", metavar="SYMBOL|ADDRESS", help="Start there: code, or a vector table."),
-]
-Until = Annotated[
-    str | None,
-    typer.Option("--until", metavar="SYMBOL|ADDRESS|TIME", help='End there, or after "1000 cycles" or "5 ms".'),
-]
-Input = Annotated[
-    Path | None, typer.Option("--stdin", metavar="FILE", help="What the program reads by semihosting; - for a pipe.")
-]
-Uart = Annotated[
-    list[str] | None,
-    typer.Option("--uart", metavar="NAME=FILE", help="What a USART receives, at its baud rate. Repeatable."),
-]
-CommandLine = Annotated[
-    str | None, typer.Option("--semihosting-args", metavar="TEXT", help="Arguments of the program's main().")
-]
-Call = Annotated[
-    str | None, typer.Option("--call", metavar="FUNCTION", help="Call this function (or address) instead of starting.")
-]
-Arguments = Annotated[
-    str | None, typer.Option("--args", metavar="LIST", help="Its arguments: integers or symbols, separated by commas.")
-]
-Load = Annotated[
-    list[str] | None,
-    typer.Option("--load", metavar="FILE@ADDRESS", help="Put a file into memory first; a symbol works. Repeatable."),
+    Path, argument("PROGRAM", "An ELF executable, Intel HEX or S-records; plain bytes as FILE@ADDRESS.")
 ]
 Dump = Annotated[
     list[str] | None,
-    typer.Option("--dump", metavar="ADDRESS:SIZE[=FILE]", help="Show memory after the run, or write it. Repeatable."),
+    option("ADDRESS:SIZE[=FILE]", "Show memory after the run, or write it. Repeatable.", names="--dump"),
 ]
-Most = Annotated[
-    int | None,
-    typer.Option("--max-instructions", metavar="N", min=1, help="Stop the program after N instructions."),
-]
-Stack = Annotated[
-    str | None,
-    typer.Option("--stack", metavar="SIZE", help='How far the stack may grow: "8 KiB". Default: the ELF\'s.'),
-]
-Caches = Annotated[
-    str | None, typer.Option("--caches", metavar="on|off", help="At the start. Default: off after a reset, else on.")
-]
-Peripherals = Annotated[
-    str,
-    typer.Option(
-        "--peripherals",
-        metavar="strict|lenient",
-        help="A register block not described here: a fault, or storage. SDRAM that is not set up: a fault,"
-        " or a finding.",
-    ),
-]
-Itm = Annotated[
-    str,
-    typer.Option("--itm", metavar="PORTS", help='Stimulus ports that a debugger has enabled: "0,3-5", all or none.'),
-]
-MostResets = Annotated[
-    int,
-    typer.Option(
-        "--most-resets", metavar="N", help="Resets by watchdogs or the program that are performed; the next ends it."
-    ),
-]
-FromFirmware = Annotated[
-    bool,
-    typer.Option(
-        "--machine-from-firmware",
-        help="Run again with the clocks, wait states and memory timings that the firmware sets up.",
-    ),
-]
-Costs = Annotated[
-    bool,
-    typer.Option("--set-up-costs", help="A run for each figure set up otherwise: the cycles that it is worth."),
-]
-Top = Annotated[int, typer.Option("--top", metavar="N", min=0, help="How many functions, lines, instructions to list.")]
-Callgrind = Annotated[
-    Path | None, typer.Option("--callgrind", metavar="FILE", help="Write a profile that KCachegrind opens.")
-]
-Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption behind the result.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print what the program prints, and errors; no table.")]
+Most = Annotated[int | None, option("N", "Stop the program after N instructions.", names="--max-instructions", min=1)]
 
 
 @dataclass(frozen=True)
 class Firmware:
     """What is loaded, where it starts and ends, and what it reads."""
 
-    image: Images = None
-    entry: Entry = None
-    until: Until = None
-    stdin: Input = None
-    semihosting_args: CommandLine = None
-    uart: Uart = None
-    call: Call = None
-    args: Arguments = None
-    load: Load = None
-    stack: Stack = None
-    caches: Caches = None
-    peripherals: Peripherals = "strict"
-    itm: Itm = "0"
-    most_resets: MostResets = 100
-    machine_from_firmware: FromFirmware = False
-    set_up_costs: Costs = False
+    image: Annotated[list[str] | None, option("PROGRAM", "A further one, loaded as well. Repeatable.")] = None
+    entry: Annotated[str | None, option("SYMBOL|ADDRESS", "Start there: code, or a vector table.")] = None
+    until: Annotated[str | None, option("SYMBOL|ADDRESS|TIME", 'End there, or after "1000 cycles" or "5 ms".')] = None
+    stdin: Annotated[Path | None, option("FILE", "What the program reads by semihosting; - for a pipe.")] = None
+    semihosting_args: Annotated[str | None, option("TEXT", "Arguments of the program's main().")] = None
+    uart: Annotated[list[str] | None, option("NAME=FILE", "What a USART receives, at its baud rate. Repeatable.")] = (
+        None
+    )
+    call: Annotated[str | None, option("FUNCTION", "Call this function (or address) instead of starting.")] = None
+    args: Annotated[str | None, option("LIST", "Its arguments: integers or symbols, separated by commas.")] = None
+    load: Annotated[
+        list[str] | None, option("FILE@ADDRESS", "Put a file into memory first; a symbol works. Repeatable.")
+    ] = None
+    stack: Annotated[str | None, option("SIZE", 'How far the stack may grow: "8 KiB". Default: the ELF\'s.')] = None
+    caches: Annotated[str | None, option("on|off", "At the start. Default: off after a reset, else on.")] = None
+    peripherals: Annotated[
+        str,
+        option(
+            "strict|lenient",
+            "A register block not described here: a fault, or storage."
+            " SDRAM that is not set up: a fault, or a finding.",
+        ),
+    ] = "strict"
+    itm: Annotated[str, option("PORTS", 'Stimulus ports that a debugger has enabled: "0,3-5", all or none.')] = "0"
+    most_resets: Annotated[
+        int, option("N", "Resets by watchdogs or the program that are performed; the next ends it.")
+    ] = 100
+    machine_from_firmware: Annotated[
+        bool,
+        flag(
+            "--machine-from-firmware",
+            "Run again with the clocks, wait states and memory timings that the firmware sets up.",
+        ),
+    ] = False
+    set_up_costs: Annotated[
+        bool, flag("--set-up-costs", "A run for each figure set up otherwise: the cycles that it is worth.")
+    ] = False
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -169,12 +110,12 @@ def emulate(
     firmware: Firmware,
     dump: Dump = None,
     max_instructions: Most = None,
-    top: Top = 10,
-    assumptions: Assumptions = False,
-    callgrind: Callgrind = None,
+    top: Annotated[int, option("N", "How many functions, lines, instructions to list.", min=0)] = 10,
+    assumptions: Annotated[bool, flag("--assumptions", "List every assumption behind the result.")] = False,
+    callgrind: Annotated[Path | None, option("FILE", "Write a profile that KCachegrind opens.")] = None,
     pictures: Pictures,
     written: Written,
-    quiet: Quiet = False,
+    quiet: Annotated[bool, flag("--quiet -q", "Print what the program prints, and errors; no table.")] = False,
 ) -> int:
     """Run a compiled program on a machine and see where the cycles go.
 

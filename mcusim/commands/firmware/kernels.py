@@ -5,19 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import Output, note
 from mcusim.commands.shared.progress import bar
 
-Name = Annotated[str | None, typer.Argument(metavar="SET", help="A set's name, or its folder or manifest.")]
-Out = Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Each set goes into a folder of its name there.")]
-Compiler = Annotated[str, typer.Option("--cc", metavar="COMMAND", help="A GCC for arm-none-eabi.")]
-Flags = Annotated[str, typer.Option("--cflags", metavar="FLAGS", help="Further flags, after those of the manifest.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the files of a set, and an existing output file.")]
+Name = Annotated[str | None, argument("SET", "A set's name, or its folder or manifest.")]
 
 
 @grouped
@@ -46,12 +41,12 @@ def kernels(name: Name = None, *, written: Written) -> int:
 
 
 def build(
-    out: Out,
+    out: Annotated[Path, option("DIR", "Each set goes into a folder of its name there.", names="-o --out")],
     name: Name = None,
-    cc: Compiler = "arm-none-eabi-gcc",
-    cflags: Flags = "",
+    cc: Annotated[str, option("COMMAND", "A GCC for arm-none-eabi.")] = "arm-none-eabi-gcc",
+    cflags: Annotated[str, option("FLAGS", "Further flags, after those of the manifest.")] = "",
     json: options.Json = None,
-    force: Force = False,
+    force: Annotated[bool, flag("--force", "Overwrite the files of a set, and an existing output file.")] = False,
 ) -> int:
     """Build kernel sets from their C sources: a set by its manifest, or all that ship.
 

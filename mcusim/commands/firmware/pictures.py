@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from mcusim.commands.shared.declare import option
 from mcusim.commands.shared.exports import FilmTimes, film_window
 from mcusim.commands.shared.output import write_bytes
 from mcusim.commands.shared.progress import spinner
@@ -18,42 +17,23 @@ if TYPE_CHECKING:
     from mcusim.results.emulation import EmulationResult
     from mcusim.run_config.film_window import FilmWindow
 
-Program = Annotated[
-    Path | None,
-    typer.Option("--program", metavar="FILE", help="Write the run's work and DMA transfers, for `mcusim replay`."),
-]
-KernelsIn = Annotated[
-    str | None,
-    typer.Option("--kernels-in", metavar="PATTERN", help='There, calls of these functions apart, as "arm_*".'),
-]
-Html = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Plots: the core, handlers and DMA over time, latencies, stacks."),
-]
-Perfetto = Annotated[
-    Path | None,
-    typer.Option("--perfetto", metavar="FILE", help="The run over time as a Chrome trace, for ui.perfetto.dev."),
-]
-Vcd = Annotated[
-    Path | None,
-    typer.Option("--vcd", metavar="FILE", help="The run over time as a value change dump, for GTKWave or Surfer."),
-]
-FilmFile = Annotated[
-    Path | None,
-    typer.Option("--film", metavar="FILE", help="A film as a page: caches, SDRAM rows, code, access by access."),
-]
-
 
 @dataclass(frozen=True)
 class Pictures:
     """What is written of the run over time."""
 
-    program_file: Program = None
-    kernels_in: KernelsIn = None
-    html: Html = None
-    perfetto: Perfetto = None
-    vcd: Vcd = None
-    film: FilmFile = None
+    program_file: Annotated[
+        Path | None, option("FILE", "Write the run's work and DMA transfers, for `mcusim replay`.", names="--program")
+    ] = None
+    kernels_in: Annotated[str | None, option("PATTERN", 'There, calls of these functions apart, as "arm_*".')] = None
+    html: Annotated[Path | None, option("FILE", "Plots: the core, handlers and DMA over time, latencies, stacks.")] = (
+        None
+    )
+    perfetto: Annotated[Path | None, option("FILE", "The run over time as a Chrome trace, for ui.perfetto.dev.")] = None
+    vcd: Annotated[Path | None, option("FILE", "The run over time as a value change dump, for GTKWave or Surfer.")] = (
+        None
+    )
+    film: Annotated[Path | None, option("FILE", "A film as a page: caches, SDRAM rows, code, access by access.")] = None
     film_window: FilmTimes = None
 
     @property

@@ -6,25 +6,25 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from mcusim.commands.shared.declare import argument, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import note
 from mcusim.text import printable
 
-Machine = Annotated[str, typer.Argument(metavar="MACHINE", help="A name of `mcusim machines`, or a TOML file.")]
-Files = Annotated[
-    list[Path] | None, typer.Argument(metavar="[FILE]...", help="Object, C, C++ or assembly files, loaded one by one.")
-]
-Command = Annotated[
-    list[str] | None, typer.Option("--command", "-c", metavar="TEXT", help="Do this and end; may be repeated.")
-]
+Files = Annotated[list[Path] | None, argument("[FILE]...", "Object, C, C++ or assembly files, loaded one by one.")]
 
 
 @grouped
 def session(
-    machine: Machine, files: Files = None, command: Command = None, *, keys: MachineKeys, written: Written
+    machine: Annotated[str, argument("MACHINE", "A name of `mcusim machines`, or a TOML file.")],
+    files: Files = None,
+    command: Annotated[
+        list[str] | None, option("TEXT", "Do this and end; may be repeated.", names="--command -c")
+    ] = None,
+    *,
+    keys: MachineKeys,
+    written: Written,
 ) -> int:
     """Load modules into an emulated device, call functions, see what each call takes and why.
 

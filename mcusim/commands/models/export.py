@@ -6,21 +6,18 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import check_outputs, write_bytes
 from mcusim.errors import ModelError, UsageError
 
-Out = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The .tflite; - is standard output.")]
-
 
 @grouped
 def export(
     model: options.Model,
-    out: Out,
+    out: Annotated[Path, option("FILE", "The .tflite; - is standard output.", names="-o --output")],
     written: Written,
 ) -> int:
     """Write a network as a .tflite that LiteRT and TensorFlow Lite Micro run.

@@ -5,30 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.progress import spinner
 
-Out = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder that the C files go into.")]
-Runtime = Annotated[
-    str | None, typer.Option("--runtime", metavar="NAME", help="What the code is for. Default: tinyengine.")
-]
-InPlace = Annotated[
-    bool | None, typer.Option("--in-place/--no-in-place", help="Depthwise convolutions write over their inputs.")
-]
-Machine = Annotated[str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="Whose core and memory map.")]
+InPlace = Annotated[bool | None, flag("--in-place/--no-in-place", "Depthwise convolutions write over their inputs.")]
 
 
 @grouped
 def generate(
     model: options.Model,
-    out: Out,
+    out: Annotated[Path, option("DIR", "The folder that the C files go into.", names="-o --output")],
     *,
-    runtime: Runtime = None,
-    machine: Machine = "stm32f746g-disco",
+    runtime: Annotated[str | None, option("NAME", "What the code is for. Default: tinyengine.")] = None,
+    machine: Annotated[
+        str, option("NAME|FILE", "Whose core and memory map.", names="--machine -m")
+    ] = "stm32f746g-disco",
     in_place: InPlace = None,
     patches: options.PatchGrid = None,
     patch_split: options.PatchSplit = None,

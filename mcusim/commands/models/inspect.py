@@ -9,20 +9,16 @@ from typing import Annotated
 import typer
 
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
 
-New = Annotated[
-    Path | None, typer.Option("--new", metavar="FILE", help="Write a commented machine file to change; needs --from.")
-]
-From = Annotated[str | None, typer.Option("--from", metavar="NAME", help="The machine that --new copies.")]
+New = Annotated[Path | None, option("FILE", "Write a commented machine file to change; needs --from.", names="--new")]
 Board = Annotated[
-    str | None,
-    typer.Option("--machine", "-m", metavar="NAME|FILE", help="The board whose flash counts. Default: all that ship."),
+    str | None, option("NAME|FILE", "The board whose flash counts. Default: all that ship.", names="--machine -m")
 ]
 KernelSetName = Annotated[
-    str,
-    typer.Option("--kernels", metavar="NAME|PATH", help="Whose code counts: a kernel set, or a cost profile."),
+    str, option("NAME|PATH", "Whose code counts: a kernel set, or a cost profile.", names="--kernels")
 ]
 
 
@@ -30,7 +26,7 @@ KernelSetName = Annotated[
 def machines(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="A machine's name, or a TOML file.")] = None,
     new: New = None,
-    base: From = None,
+    base: Annotated[str | None, option("NAME", "The machine that --new copies.", names="--from")] = None,
     *,
     keys: MachineKeys,
     written: Written,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import CountedBytes, MachineKeys, Written
 from mcusim.commands.shared.output import Output, check_outputs, write_bytes
@@ -17,50 +18,18 @@ from mcusim.commands.shared.progress import spinner, spinner_with_bar
 if TYPE_CHECKING:
     from mcusim.results.memory_plan import MemoryPlan
 
-Runtime = Annotated[
-    str | None, typer.Option("--runtime", metavar="NAME", help="What executes the model, as in `mcusim run`.")
-]
-Order = Annotated[str, typer.Option("--order", metavar="NAME", help="default: as stored; optimal: least peak memory.")]
-Allocator = Annotated[
-    str | None,
-    typer.Option(
-        "--allocator",
-        metavar="NAME",
-        help="greedy (TFLM's), linear, dynamic (moves tensors), optimal, or offline: the plan in the file, the default"
-        " where there is one, else greedy.",
-    ),
-]
 Kernels = Annotated[
     str | None,
-    typer.Option(
-        "--kernels", metavar="NAME|PATH", help="Whose scratch buffers and data count on --machine. Default: as `run`."
-    ),
+    option("NAME|PATH", "Whose scratch buffers and data count on --machine. Default: as `run`.", names="--kernels"),
 ]
 Machine = Annotated[
-    str | None,
-    typer.Option("--machine", "-m", metavar="NAME|FILE", help="Check that it fits this machine; cost of moves there."),
+    str | None, option("NAME|FILE", "Check that it fits this machine; cost of moves there.", names="--machine -m")
 ]
 Out = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", metavar="FILE", help="The .tflite with order and offsets, which TFLM then uses."),
+    Path | None, option("FILE", "The .tflite with order and offsets, which TFLM then uses.", names="-o --output")
 ]
 Html = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Plots: bytes in use at each step, and a map of the addresses."),
-]
-Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption behind the cost of moves.")]
-Align = Annotated[
-    int | None,
-    typer.Option("--align", metavar="BYTES", min=1, help="Offsets are multiples of this. Default: the runtime's, 16."),
-]
-Im2col = Annotated[
-    str | None,
-    typer.Option(
-        "--im2col",
-        metavar="RULE",
-        help="Columns of inputs that compiled convolutions have in scratch: two, or adaptive: as many as fit where the"
-        " largest has one.",
-    ),
+    Path | None, option("FILE", "Plots: bytes in use at each step, and a map of the addresses.", names="--html")
 ]
 
 
@@ -81,14 +50,30 @@ class Regions:
 class Placing:
     """What places the data, and how."""
 
-    runtime: Runtime = None
-    order: Order = "default"
-    allocator: Allocator = None
-    im2col: Im2col = None
+    runtime: Annotated[str | None, option("NAME", "What executes the model, as in `mcusim run`.")] = None
+    order: Annotated[str, option("NAME", "default: as stored; optimal: least peak memory.")] = "default"
+    allocator: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "greedy (TFLM's), linear, dynamic (moves tensors), optimal, or offline:"
+            " the plan in the file, the default where there is one, else greedy.",
+        ),
+    ] = None
+    im2col: Annotated[
+        str | None,
+        option(
+            "RULE",
+            "Columns of inputs that compiled convolutions have in scratch: two, or adaptive:"
+            " as many as fit where the largest has one.",
+        ),
+    ] = None
     patches: options.PatchGrid = None
     patch_split: options.PatchSplit = None
     patch_macs: options.PatchMacs = None
-    align: Align = None
+    align: Annotated[
+        int | None, option("BYTES", "Offsets are multiples of this. Default: the runtime's, 16.", min=1)
+    ] = None
 
 
 @grouped
@@ -104,7 +89,7 @@ def memory(
     seconds: options.Seconds = 60.0,
     out: Out = None,
     html: Html = None,
-    assumptions: Assumptions = False,
+    assumptions: Annotated[bool, flag("--assumptions", "List every assumption behind the cost of moves.")] = False,
     written: Written,
 ) -> int:
     """Show which tensors are alive when, and where allocators put them.

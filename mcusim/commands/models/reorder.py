@@ -5,26 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import CountedBytes, Written
 from mcusim.commands.shared.output import check_outputs, write_bytes
 from mcusim.commands.shared.progress import spinner
 
-Out = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The .tflite in the new order.")]
-Operators = Annotated[bool, typer.Option("--operators", help="Show the bytes alive at every step of both orders.")]
-
 
 @grouped
 def reorder(
     model: options.Model,
-    out: Out,
+    out: Annotated[Path, option("FILE", "The .tflite in the new order.", names="-o --output")],
     *,
     accounting: CountedBytes,
     seconds: options.Seconds = 60.0,
-    operators: Operators = False,
+    operators: Annotated[bool, flag("--operators", "Show the bytes alive at every step of both orders.")] = False,
     written: Written,
 ) -> int:
     """Write a model with its operators in the order that needs the least memory at its peak.

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from mcusim.commands.nas.nas_options import (
     Generations,
     NasWork,
@@ -18,6 +16,7 @@ from mcusim.commands.nas.nas_options import (
     parse_space,
     scorer_seconds,
 )
+from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import write_bytes
@@ -28,23 +27,7 @@ if TYPE_CHECKING:
     from mcusim.sweeps.ordered_work import OrderedWork
 
 Spaces = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="SPACE", help="Search spaces: w0.5-r144. Default: the best for all, half, a quarter of RAM."
-    ),
-]
-Machines = Annotated[str, typer.Option("--machine", "-m", metavar="LIST", help="Boards, separated by commas.")]
-Runtimes = Annotated[
-    str, typer.Option("--runtime", metavar="LIST", help="What executes the networks: tinyengine,tflm.")
-]
-OutFolder = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="DIR", help="Every network as .json and .tflite.")
-]
-FrontHtml = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="The fronts with intervals, in a page.")]
-
-
-Shared = Annotated[
-    bool, typer.Option("--shared", help="Replay the networks of all fronts on every board: one set for all.")
+    list[str] | None, argument("SPACE", "Search spaces: w0.5-r144. Default: the best for all, half, a quarter of RAM.")
 ]
 
 
@@ -52,15 +35,17 @@ Shared = Annotated[
 class FrontOptions:
     """On what fronts are made, and by what."""
 
-    machine: Machines = "stm32f746g-disco"
-    runtime: Runtimes = "tinyengine"
+    machine: Annotated[str, option("LIST", "Boards, separated by commas.", names="--machine -m")] = "stm32f746g-disco"
+    runtime: Annotated[str, option("LIST", "What executes the networks: tinyengine,tflm.")] = "tinyengine"
     scorer: ScorerText = "macs"
     scorer_limit: ScorerLimit = "60 s"
     generations: Generations = 30
     points: Points = 20
-    shared: Shared = False
-    html: FrontHtml = None
-    out: OutFolder = None
+    shared: Annotated[bool, flag("--shared", "Replay the networks of all fronts on every board: one set for all.")] = (
+        False
+    )
+    html: Annotated[Path | None, option("FILE", "The fronts with intervals, in a page.")] = None
+    out: Annotated[Path | None, option("DIR", "Every network as .json and .tflite.", names="-o --output")] = None
 
     def check(self, work: NasWork, written: Written) -> None:
         """Refuse before the work what could not be written after it."""

@@ -9,8 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from mcusim.commands.shared.declare import flag, option
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import check_outputs
 from mcusim.errors import UsageError
@@ -22,37 +21,25 @@ if TYPE_CHECKING:
     from mcusim.nas_search.stats import NasRules
     from mcusim.sweeps.ordered_work import OrderedWork
 
-Runtime = Annotated[str, typer.Option("--runtime", metavar="NAME", help="What executes the networks, as in `run`.")]
-Ram = Annotated[str | None, typer.Option("--ram", metavar="SIZE", help="RAM to fit. Default: the board's.")]
-Flash = Annotated[str | None, typer.Option("--flash", metavar="SIZE", help="Flash to fit. Default: the board's.")]
-Classes = Annotated[int, typer.Option("--classes", metavar="N", min=1, max=100_000, help="Outputs of a network.")]
-InPlace = Annotated[
-    bool, typer.Option("--in-place/--not-in-place", help="Compiled depthwise convolutions write over their input.")
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Another seed, other networks.")]
-Log = Annotated[Path | None, typer.Option("--log", metavar="FILE", help="What was done is not done again.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Default: one a core.")]
-Dask = Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask cluster's scheduler.")]
-ScorerText = Annotated[
-    str, typer.Option("--scorer", metavar="WHAT", help="macs (default), TABLE.csv, or FILE.py:FUNCTION.")
-]
+Runtime = Annotated[str, option("NAME", "What executes the networks, as in `run`.", names="--runtime")]
+ScorerText = Annotated[str, option("WHAT", "macs (default), TABLE.csv, or FILE.py:FUNCTION.", names="--scorer")]
 ScorerLimit = Annotated[
-    str, typer.Option("--scorer-limit", metavar="TIME", help="What a function has for each network. Default: 60 s.")
+    str, option("TIME", "What a function has for each network. Default: 60 s.", names="--scorer-limit")
 ]
-Generations = Annotated[int, typer.Option("--generations", metavar="N", min=0, max=10_000, help="Of the evolution.")]
-Points = Annotated[
-    int, typer.Option("--points", metavar="N", min=1, max=100, help="Most networks of a result, of each space.")
-]
+Generations = Annotated[int, option("N", "Of the evolution.", names="--generations", min=0, max=10_000)]
+Points = Annotated[int, option("N", "Most networks of a result, of each space.", names="--points", min=1, max=100)]
 
 
 @dataclass(frozen=True)
 class NetworkNeeds:
     """What networks have to fit."""
 
-    ram: Ram = None
-    flash: Flash = None
-    classes: Classes = 100
-    in_place: InPlace = True
+    ram: Annotated[str | None, option("SIZE", "RAM to fit. Default: the board's.")] = None
+    flash: Annotated[str | None, option("SIZE", "Flash to fit. Default: the board's.")] = None
+    classes: Annotated[int, option("N", "Outputs of a network.", min=1, max=100_000)] = 100
+    in_place: Annotated[
+        bool, flag("--in-place/--not-in-place", "Compiled depthwise convolutions write over their input.")
+    ] = True
 
     def rules(self, machine: Machine, runtime: str, **others: Any) -> NasRules:
         """Raises UsageError for what is no size or no runtime."""
@@ -69,10 +56,10 @@ class NetworkNeeds:
 class NasWork:
     """Where it is computed and written down."""
 
-    seed: Seed = 0
-    log: Log = None
-    jobs: Jobs = None
-    dask: Dask = None
+    seed: Annotated[int, option("N", "Another seed, other networks.", min=0)] = 0
+    log: Annotated[Path | None, option("FILE", "What was done is not done again.")] = None
+    jobs: Annotated[int | None, option("N", "Default: one a core.", names="--jobs -j", min=1, max=32)] = None
+    dask: Annotated[str | None, option("ADDRESS", "A Dask cluster's scheduler.")] = None
 
     def check(self, inputs: Sequence[str | Path | None], files: list[Path], written: Written) -> None:
         """Refuse before the work what could not be written after it."""

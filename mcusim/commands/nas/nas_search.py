@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from mcusim.commands.nas.nas_options import (
     Generations,
     NasWork,
@@ -20,6 +18,7 @@ from mcusim.commands.nas.nas_options import (
     scorer_seconds,
 )
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import write_bytes
@@ -33,21 +32,7 @@ if TYPE_CHECKING:
     from mcusim.nas_search.search import NasSearch
     from mcusim.nas_search.stats import NasRules
 
-Space = Annotated[str, typer.Argument(metavar="SPACE", help="A width and a resolution: w0.5-r144.")]
-Outputs = Annotated[
-    list[Path] | None, typer.Option("-o", "--output", metavar="FILE", help="The best as .json or .tflite; repeatable.")
-]
-MostLatency = Annotated[
-    str | None,
-    typer.Option("--max-latency", metavar="TIME", help="Slower networks do not live: 100 ms, by replay on the board."),
-]
-Certain = Annotated[
-    bool, typer.Option("--certain", help="--max-latency holds at the upper end of where measurements are expected.")
-]
-Objectives = Annotated[
-    str,
-    typer.Option("--objectives", metavar="LIST", help="score (default), latency, macs, ram, flash; several: a front."),
-]
+Outputs = Annotated[list[Path] | None, option("FILE", "The best as .json or .tflite; repeatable.", names="-o --output")]
 
 
 @dataclass(frozen=True)
@@ -56,9 +41,15 @@ class SearchOptions:
 
     scorer: ScorerText = "macs"
     scorer_limit: ScorerLimit = "60 s"
-    objectives: Objectives = "score"
-    max_latency: MostLatency = None
-    certain: Certain = False
+    objectives: Annotated[str, option("LIST", "score (default), latency, macs, ram, flash; several: a front.")] = (
+        "score"
+    )
+    max_latency: Annotated[
+        str | None, option("TIME", "Slower networks do not live: 100 ms, by replay on the board.")
+    ] = None
+    certain: Annotated[
+        bool, flag("--certain", "--max-latency holds at the upper end of where measurements are expected.")
+    ] = False
     generations: Generations = 30
     points: Points = 20
 
@@ -96,7 +87,7 @@ class SearchOptions:
 
 @grouped
 def search(
-    space: Space,
+    space: Annotated[str, argument("SPACE", "A width and a resolution: w0.5-r144.")],
     machine: options.Machine = "stm32f746g-disco",
     *,
     runtime: Runtime = "tinyengine",

@@ -8,10 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from mcusim.commands.nas.nas_options import NasWork, NetworkNeeds, Runtime
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import write_bytes
@@ -22,28 +21,15 @@ from mcusim.units import quoted
 if TYPE_CHECKING:
     from mcusim.nas_search.space import NasSpace
 
-Widths = Annotated[
-    str | None, typer.Option("--widths", metavar="LIST", help="Multiples of channels: 0.3,0.5. Default: 0.2 to 1.")
-]
-Resolutions = Annotated[
-    str | None, typer.Option("--resolutions", metavar="LIST", help="Of the input: 96,144. Default: 48 to 224.")
-]
-Networks = Annotated[int, typer.Option("--networks", metavar="N", min=1, max=1_000_000, help="Drawn of each space.")]
-Share = Annotated[
-    float,
-    typer.Option("--min-fitting", metavar="SHARE", min=0.0, max=1.0, help="Least share that fits, of the best space."),
-]
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Distributions and the map, in a page.")]
-
 
 @dataclass(frozen=True)
 class SpaceOptions:
     """Which spaces, and how many networks of each."""
 
-    widths: Widths = None
-    resolutions: Resolutions = None
-    networks: Networks = 1000
-    min_fitting: Share = 0.5
+    widths: Annotated[str | None, option("LIST", "Multiples of channels: 0.3,0.5. Default: 0.2 to 1.")] = None
+    resolutions: Annotated[str | None, option("LIST", "Of the input: 96,144. Default: 48 to 224.")] = None
+    networks: Annotated[int, option("N", "Drawn of each space.", min=1, max=1_000_000)] = 1000
+    min_fitting: Annotated[float, option("SHARE", "Least share that fits, of the best space.", min=0.0, max=1.0)] = 0.5
 
     def spaces(self, classes: int) -> list[NasSpace]:
         """Raises UsageError for a list that is none."""
@@ -71,7 +57,7 @@ def stats(
     runtime: Runtime = "tinyengine",
     needs: NetworkNeeds,
     subject: SpaceOptions,
-    html: Html = None,
+    html: Annotated[Path | None, option("FILE", "Distributions and the map, in a page.")] = None,
     work: NasWork,
     keys: MachineKeys,
     written: Written,

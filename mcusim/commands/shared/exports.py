@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from mcusim.commands.shared.declare import option
 from mcusim.commands.shared.output import check_apart, check_outputs, write_bytes
 from mcusim.commands.shared.progress import spinner
 from mcusim.errors import UsageError
@@ -18,29 +17,8 @@ if TYPE_CHECKING:
     from mcusim.results import Result
     from mcusim.run_config.film_window import FilmWindow
 
-Html = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Plots: tasks over time, memory, cycles and energy by operator."),
-]
-Page = Annotated[
-    str | None,
-    typer.Option("--page", metavar="NAME", help="Which page --html writes. Default: run; compare for two fidelities."),
-]
-Perfetto = Annotated[
-    Path | None,
-    typer.Option("--perfetto", metavar="FILE", help="The run over time as a Chrome trace, for ui.perfetto.dev."),
-]
-Vcd = Annotated[
-    Path | None,
-    typer.Option("--vcd", metavar="FILE", help="The run over time as a value change dump, for GTKWave or Surfer."),
-]
-FilmFile = Annotated[
-    Path | None,
-    typer.Option("--film", metavar="FILE", help="A film as a page: what caches and SDRAM rows hold, access by access."),
-]
 FilmTimes = Annotated[
-    str | None,
-    typer.Option("--film-window", metavar="TIMES", help='Of the film: "2 ms to 3 ms". Default: from the beginning.'),
+    str | None, option("TIMES", 'Of the film: "2 ms to 3 ms". Default: from the beginning.', names="--film-window")
 ]
 
 
@@ -59,11 +37,19 @@ def film_window(file: Path | None, times: str | None) -> FilmWindow | None:
 class Views:
     """The files that were asked for. Both fidelities of a run go into one file."""
 
-    html: Html = None
-    page: Page = None
-    perfetto: Perfetto = None
-    vcd: Vcd = None
-    film: FilmFile = None
+    html: Annotated[Path | None, option("FILE", "Plots: tasks over time, memory, cycles and energy by operator.")] = (
+        None
+    )
+    page: Annotated[
+        str | None, option("NAME", "Which page --html writes. Default: run; compare for two fidelities.")
+    ] = None
+    perfetto: Annotated[Path | None, option("FILE", "The run over time as a Chrome trace, for ui.perfetto.dev.")] = None
+    vcd: Annotated[Path | None, option("FILE", "The run over time as a value change dump, for GTKWave or Surfer.")] = (
+        None
+    )
+    film: Annotated[
+        Path | None, option("FILE", "A film as a page: what caches and SDRAM rows hold, access by access.")
+    ] = None
     film_window: FilmTimes = None
 
     @property

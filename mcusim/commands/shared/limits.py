@@ -7,31 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mcusim.commands.shared.declare import option
+
 if TYPE_CHECKING:
     from mcusim.run_config.run_limits import RunLimits
-
-MaxLatency = Annotated[
-    str | None, typer.Option("--max-latency", metavar="TIME", help='Exit status 1 when it takes longer: "100 ms".')
-]
-MaxEnergy = Annotated[
-    str | None, typer.Option("--max-energy", metavar="ENERGY", help='Exit status 1 when it takes more: "20 mJ".')
-]
-MaxSram = Annotated[
-    str | None, typer.Option("--max-sram", metavar="SIZE", help='Most on-chip RAM in use, at the peak: "128 KiB".')
-]
-MaxFlash = Annotated[
-    str | None, typer.Option("--max-flash", metavar="SIZE", help='Most flash for weights, code, runtime: "512 KiB".')
-]
 
 
 @dataclass(frozen=True)
 class Most:
     """What a run may take."""
 
-    max_latency: MaxLatency = None
-    max_energy: MaxEnergy = None
-    max_sram: MaxSram = None
-    max_flash: MaxFlash = None
+    max_latency: Annotated[str | None, option("TIME", 'Exit status 1 when it takes longer: "100 ms".')] = None
+    max_energy: Annotated[str | None, option("ENERGY", 'Exit status 1 when it takes more: "20 mJ".')] = None
+    max_sram: Annotated[str | None, option("SIZE", 'Most on-chip RAM in use, at the peak: "128 KiB".')] = None
+    max_flash: Annotated[str | None, option("SIZE", 'Most flash for weights, code, runtime: "512 KiB".')] = None
 
     @property
     def limits(self) -> RunLimits:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import flag, option
 from mcusim.commands.shared.output import Output
 from mcusim.commands.shared.policy_help import PlanFlags
 from mcusim.errors import UsageError
@@ -21,9 +22,19 @@ if TYPE_CHECKING:
 class MachineKeys:
     """The machine keys to change."""
 
-    set_: options.Set = None
-    clock: options.Clock = None
-    force_clock: options.ForceClock = False
+    set_: Annotated[
+        list[str] | None, option("KEY=VALUE", 'Change a machine key: core.clock="200 MHz". Repeatable.', names="--set")
+    ] = None
+    clock: Annotated[
+        str | None,
+        option(
+            "CLOCK",
+            'The core clock: "108 MHz"; wait states, memory clocks and the regulator follow. As --set core.clock.',
+        ),
+    ] = None
+    force_clock: Annotated[
+        bool, flag("--force-clock", "Allow a core clock that the part is not specified for, as a what-if.")
+    ] = False
 
     @property
     def overrides(self) -> dict[str, str]:
@@ -74,8 +85,12 @@ class Values:
     """Data that goes in and comes out of an emulated network."""
 
     input: options.Input = None
-    output: options.OutputFile = None
-    max_instructions: options.Instructions = None
+    output: Annotated[
+        Path | None, option("FILE", "Write the network's outputs: .npy, or .npz with all of them.", names="--output -o")
+    ] = None
+    max_instructions: Annotated[int | None, option("N", "Stop a kernel call that takes more instructions.", min=1)] = (
+        None
+    )
 
     @property
     def inputs(self) -> list[str] | None:
@@ -87,8 +102,17 @@ class Values:
 class CountedBytes:
     """Which bytes count as alive."""
 
-    in_place: options.InPlace = None
-    weights: options.WeightsIn = "flash"
+    in_place: Annotated[
+        bool | None,
+        flag(
+            "--in-place/--no-in-place",
+            "ADD and the like write over an input that dies; RESHAPE is a view."
+            " A compiled runtime: depthwise convolutions do, by default.",
+        ),
+    ] = None
+    weights: Annotated[
+        str, option("WHERE", "flash, streamed (in RAM while their operator runs) or resident in RAM.")
+    ] = "flash"
 
 
 @dataclass(frozen=True)

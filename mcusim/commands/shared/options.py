@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.output import check_writable, real, write_bytes
 from mcusim.errors import UsageError
 
@@ -46,94 +45,48 @@ def write_outputs(path: Path | None, outputs: Sequence[KernelOutput], force: boo
     write_bytes(path, npy_bytes(named, path.suffix == ".npz"), force)
 
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="Path to a .tflite, or a name of `mcusim models`.")]
-Machine = Annotated[
-    str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A name of `mcusim machines`, or a TOML file.")
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help='Change a machine key: core.clock="200 MHz". Repeatable.'),
-]
-Clock = Annotated[
-    str | None,
-    typer.Option(
-        "--clock",
-        metavar="CLOCK",
-        help='The core clock: "108 MHz"; wait states, memory clocks and the regulator follow. As --set core.clock.',
-    ),
-]
-ForceClock = Annotated[
-    bool, typer.Option("--force-clock", help="Allow a core clock that the part is not specified for, as a what-if.")
-]
+Model = Annotated[str, argument("MODEL", "Path to a .tflite, or a name of `mcusim models`.")]
+Machine = Annotated[str, option("NAME|FILE", "A name of `mcusim machines`, or a TOML file.", names="--machine -m")]
 Kernels = Annotated[
     str | None,
-    typer.Option(
-        "--kernels",
-        metavar="NAME|PATH",
-        help="A kernel cost profile (replay) or a kernel set of `mcusim kernels` (emulate), by name or path."
-        " Default: cmsis-2021-gcc9, cmsis.",
+    option(
+        "NAME|PATH",
+        "A kernel cost profile (replay) or a kernel set of `mcusim kernels` (emulate),"
+        " by name or path. Default: cmsis-2021-gcc9, cmsis.",
+        names="--kernels",
     ),
 ]
 Fidelity = Annotated[
-    str,
-    typer.Option(
-        "--fidelity", metavar="NAME", help="replay: the kernels' cost model; emulate: their code on an emulated core."
-    ),
+    str, option("NAME", "replay: the kernels' cost model; emulate: their code on an emulated core.", names="--fidelity")
 ]
 Input = Annotated[
     list[str] | None,
-    typer.Option(
-        "--input", metavar="FILE", help="A .npy with the input's values; one for each input. Default: random."
-    ),
-]
-OutputFile = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write the network's outputs: .npy, or .npz with all of them."),
-]
-Instructions = Annotated[
-    int | None,
-    typer.Option("--max-instructions", metavar="N", min=1, help="Stop a kernel call that takes more instructions."),
-]
-InPlace = Annotated[
-    bool | None,
-    typer.Option(
-        "--in-place/--no-in-place",
-        help="ADD and the like write over an input that dies; RESHAPE is a view. A compiled runtime: depthwise"
-        " convolutions do, by default.",
-    ),
-]
-WeightsIn = Annotated[
-    str,
-    typer.Option(
-        "--weights", metavar="WHERE", help="flash, streamed (in RAM while their operator runs) or resident in RAM."
-    ),
+    option("FILE", "A .npy with the input's values; one for each input. Default: random.", names="--input"),
 ]
 Seconds = Annotated[
-    float, typer.Option("--seconds", metavar="S", min=0, max=86_400, help="Longest search of an order or of offsets.")
+    float, option("S", "Longest search of an order or of offsets.", names="--seconds", min=0, max=86_400)
 ]
 AllowUnknown = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--allow-unknown",
-        help="Run a model with operators that mcusim does not know; the totals leave out those without a --cost.",
+        "Run a model with operators that mcusim does not know; the totals leave out those without a --cost.",
     ),
 ]
 Cost = Annotated[
     list[str] | None,
-    typer.Option(
-        "--cost",
-        metavar="NAME=COST",
-        help='What an unknown operator costs: "12 cycles/B" (bytes of its inputs and outputs together, constants not'
+    option(
+        "NAME=COST",
+        'What an unknown operator costs: "12 cycles/B" (bytes of its inputs and outputs together, constants not'
         ' counted) or "5000 cycles" (a call). Repeatable.',
+        names="--cost",
     ),
 ]
 Json = Annotated[
     Path | None,
-    typer.Option(
-        "--json", metavar="FILE", help="Write JSON to FILE; - is standard output, then nothing else goes there."
-    ),
+    option("FILE", "Write JSON to FILE; - is standard output, then nothing else goes there.", names="--json"),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing output file.")]
+Force = Annotated[bool, flag("--force", "Overwrite an existing output file.")]
 
 
 def overrides(texts: Iterable[str] | None) -> dict[str, str]:
@@ -171,15 +124,11 @@ def comma_list(text: str | None, option: str) -> list[str] | None:
 
 PatchGrid = Annotated[
     str | None,
-    typer.Option(
-        "--patches", metavar="RxC", help="Compiled code: the first operators run on patches (2x2); auto: of least RAM."
-    ),
+    option("RxC", "Compiled code: the first operators run on patches (2x2); auto: of least RAM.", names="--patches"),
 ]
 PatchSplit = Annotated[
-    str | None,
-    typer.Option("--patch-split", metavar="N", help='How many operators run on --patches: 13, or "5 blocks".'),
+    str | None, option("N", 'How many operators run on --patches: 13, or "5 blocks".', names="--patch-split")
 ]
 PatchMacs = Annotated[
-    str | None,
-    typer.Option("--patch-macs", metavar="PERCENT", help="The most that --patches auto may compute more: +20%."),
+    str | None, option("PERCENT", "The most that --patches auto may compute more: +20%.", names="--patch-macs")
 ]

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Planning, Written
 from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
@@ -22,44 +21,31 @@ if TYPE_CHECKING:
     from mcusim.results import Result
 
 
-Models = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="MODEL", help="Paths or zoo names; default: the paper's."),
-]
-Machines = Annotated[str | None, typer.Option("--machine", "-m", metavar="LIST", help="Machines, separated by commas.")]
 Policies = Annotated[
-    str | None, typer.Option("--policy", "-p", metavar="LIST", help="Policies, separated by commas, or all (default).")
-]
-Table = Annotated[
-    int | None, typer.Option("--table", metavar="N", help="A table of the TinyOps paper: 2, or 3 (the default).")
+    str | None, option("LIST", "Policies, separated by commas, or all (default).", names="--policy -p")
 ]
 Html = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Plots: runs on one time scale, and what makes them differ."),
+    Path | None, option("FILE", "Plots: runs on one time scale, and what makes them differ.", names="--html")
 ]
 Ablation = Annotated[
-    bool,
-    typer.Option(
-        "--ablation", help="What each technique of a compiled --runtime is worth, from an interpreter on (internal)."
-    ),
+    bool, flag("--ablation", "What each technique of a compiled --runtime is worth, from an interpreter on (internal).")
 ]
-Explain = Annotated[bool, typer.Option("--explain", help="Say below the table why runs of a model differ in time.")]
 
 
 @grouped
 def compare(
-    models: Models = None,
+    models: Annotated[list[str] | None, argument("MODEL", "Paths or zoo names; default: the paper's.")] = None,
     *,
-    machine: Machines = None,
+    machine: Annotated[str | None, option("LIST", "Machines, separated by commas.", names="--machine -m")] = None,
     policy: Policies = None,
-    table: Table = None,
+    table: Annotated[int | None, option("N", "A table of the TinyOps paper: 2, or 3 (the default).")] = None,
     planning: Planning,
     kernels: options.Kernels = None,
     fidelity: options.Fidelity = "replay",
     how: ExecutionFlags,
     repeated: GivenPeriod,
     ablation: Ablation = False,
-    explain: Explain = False,
+    explain: Annotated[bool, flag("--explain", "Say below the table why runs of a model differ in time.")] = False,
     html: Html = None,
     written: Written,
 ) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mcusim.commands.shared.declare import option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import check_apart, check_outputs, fail, write_bytes
@@ -16,15 +17,12 @@ if TYPE_CHECKING:
 
 FailIf = Annotated[
     list[str] | None,
-    typer.Option(
-        "--fail-if",
-        metavar="LIMIT",
-        help='Exit status 1 when SECOND is beyond it: "latency +5 %", "energy +2 mJ", "cycles +0", "sram +1 KiB". '
-        "Repeatable.",
+    option(
+        "LIMIT",
+        "Exit status 1 when SECOND is beyond it:"
+        ' "latency +5 %", "energy +2 mJ", "cycles +0", "sram +1 KiB". Repeatable.',
+        names="--fail-if",
     ),
-]
-Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Plots: what takes longer, operator by operator.")
 ]
 
 
@@ -35,7 +33,7 @@ def diff(
     *,
     fail_if: FailIf = None,
     operators: Annotated[int, typer.Option("--operators", metavar="N", min=0, help="How many operators to list.")] = 10,
-    html: Html = None,
+    html: Annotated[Path | None, option("FILE", "Plots: what takes longer, operator by operator.")] = None,
     written: Written,
 ) -> int:
     """Two saved runs operator by operator: what the second takes more or less, and why.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import flag, option
 from mcusim.commands.shared.exports import Views
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.limits import Most, given_options
@@ -32,25 +33,14 @@ if TYPE_CHECKING:
 _DEFAULT_MACHINE = "stm32f746g-disco"
 Step = Callable[[int, int], object] | None
 
-Policy = Annotated[str, typer.Option("--policy", "-p", metavar="NAME", help="{policies}.")]
 Fidelity = Annotated[
     str,
-    typer.Option(
-        "--fidelity",
-        metavar="NAME",
-        help="replay: the kernels' cost model; emulate: their code on an emulated core; both, side by side.",
+    option(
+        "NAME",
+        "replay: the kernels' cost model; emulate: their code on an emulated core; both, side by side.",
+        names="--fidelity",
     ),
 ]
-Other = Annotated[
-    str | None,
-    typer.Option("--machine", "-m", metavar="NAME|FILE", help="Default: the machine the program was written for."),
-]
-OtherKernels = Annotated[
-    str | None,
-    typer.Option("--kernels", metavar="NAME|PATH", help="Kernel profile or set. Default: what the program names."),
-]
-Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption behind the result.")]
-Slowest = Annotated[int, typer.Option("--operators", metavar="N", min=0, help="How many operators to list.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +48,7 @@ class PlannedModel:
     """The machine, and how a model is planned for it."""
 
     machine: options.Machine = _DEFAULT_MACHINE
-    policy: Policy = "internal"
+    policy: Annotated[str, option("NAME", "{policies}.", names="--policy -p")] = "internal"
     planning: Planning
     kernels: options.Kernels = None
 
@@ -91,17 +81,21 @@ class PlannedModel:
 class Target:
     """The machine and the kernels of a saved program, by default its own."""
 
-    machine: Other = None
+    machine: Annotated[
+        str | None, option("NAME|FILE", "Default: the machine the program was written for.", names="--machine -m")
+    ] = None
     keys: MachineKeys = field(default_factory=MachineKeys)
-    kernels: OtherKernels = None
+    kernels: Annotated[str | None, option("NAME|PATH", "Kernel profile or set. Default: what the program names.")] = (
+        None
+    )
 
 
 @dataclass(frozen=True)
 class Shown:
     """How much of a run its table shows."""
 
-    operators: Slowest = 10
-    assumptions: Assumptions = False
+    operators: Annotated[int, option("N", "How many operators to list.", min=0)] = 10
+    assumptions: Annotated[bool, flag("--assumptions", "List every assumption behind the result.")] = False
 
 
 @grouped

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import Output, check_apart, check_outputs, fail, note, write_bytes
@@ -24,30 +23,21 @@ if TYPE_CHECKING:
     from mcusim.sweeps.conclusions import Conclusion
 
 Rows = Sequence[Mapping[str, Any]]
-StudyFile = Annotated[
-    str, typer.Argument(metavar="STUDY", help="A TOML file, the name of a study that ships; or a table to show.")
-]
-File = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="The table, as Parquet; pandas opens it.")
-]
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Plots of the study in one file.")]
-Dask = Annotated[
-    str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask cluster's scheduler: tcp://host:8786.")
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core.")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the points; time some to estimate how long all take.")]
+StudyFile = Annotated[str, argument("STUDY", "A TOML file, the name of a study that ships; or a table to show.")]
 
 
 @grouped
 def sweep(
     study: StudyFile,
-    output_file: File = None,
-    html: Html = None,
-    dask: Dask = None,
-    jobs: Jobs = None,
-    dry_run: DryRun = False,
+    output_file: Annotated[
+        Path | None, option("FILE", "The table, as Parquet; pandas opens it.", names="--output -o")
+    ] = None,
+    html: Annotated[Path | None, option("FILE", "Plots of the study in one file.")] = None,
+    dask: Annotated[str | None, option("ADDRESS", "A Dask cluster's scheduler: tcp://host:8786.")] = None,
+    jobs: Annotated[
+        int | None, option("N", "Processes. Default: one a core.", names="--jobs -j", min=1, max=32)
+    ] = None,
+    dry_run: Annotated[bool, flag("--dry-run", "Count the points; time some to estimate how long all take.")] = False,
     *,
     allow_unknown: options.AllowUnknown = False,
     cost: options.Cost = None,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.output import Output, check_outputs, check_writable, fail, note, write_file
 from mcusim.commands.shared.progress import bar_with_eta, spinner
 from mcusim.errors import UsageError
@@ -21,53 +22,33 @@ if TYPE_CHECKING:
     from mcusim.labs.lab import Lab
     from mcusim.labs.lab_file import LabFile
 
-Name = Annotated[
-    str | None, typer.Argument(metavar="LAB", help="A lab, or the path of one (./my.toml). Default: list the labs.")
-]
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Labs of your own, or the names of others.")]
 Student = Annotated[
-    str | None,
-    typer.Option("--student", metavar="ID", help="A name or number: numbers and orders of one's own come from it."),
+    str | None, option("ID", "A name or number: numbers and orders of one's own come from it.", names="--student")
 ]
 Seed = Annotated[
-    int | None,
-    typer.Option("--seed", metavar="N", min=0, max=999_999, help="The same by a number; 0: the lab as it is written."),
+    int | None, option("N", "The same by a number; 0: the lab as it is written.", names="--seed", min=0, max=999_999)
 ]
 Answers = Annotated[
-    Path | None,
-    typer.Option("--answers", metavar="FILE", help="Take answers from FILE, one a line; # starts a comment."),
+    Path | None, option("FILE", "Take answers from FILE, one a line; # starts a comment.", names="--answers")
 ]
 Save = Annotated[
-    Path | None,
-    typer.Option("--save", metavar="FILE", help="Keep what you type in FILE; the same command continues from there."),
+    Path | None, option("FILE", "Keep what you type in FILE; the same command continues from there.", names="--save")
 ]
-Notebook = Annotated[Path | None, typer.Option("--notebook", metavar="FILE", help="Write it as a Jupyter notebook.")]
-Solved = Annotated[bool, typer.Option("--solved", help="With --notebook: with the solution in its cells.")]
-Teacher = Annotated[bool, typer.Option("--teacher", help="The teacher's page: answers, mistakes, what to discuss.")]
-Handout = Annotated[Path | None, typer.Option("--handout", metavar="FILE", help="Write it as a page to print (A4).")]
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="With --teacher: as an HTML page.")]
-
-AnswerFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Answer files, of one lab or several.")]
-Grades = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="CSV", help="Grades with the points of each question.")
-]
-OwnLabs = Annotated[
-    list[str] | None, typer.Option("--lab", metavar="PATH", help="A lab of your own they are of. Repeatable.")
-]
-ClassPage = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="A page with questions and mistakes.")]
 
 
 def lab(
-    name: Name = None,
+    name: Annotated[
+        str | None, argument("LAB", "A lab, or the path of one (./my.toml). Default: list the labs.")
+    ] = None,
     student: Student = None,
     seed: Seed = None,
     answers: Answers = None,
     save: Save = None,
-    notebook: Notebook = None,
-    solved: Solved = False,
-    handout: Handout = None,
-    teacher: Teacher = False,
-    html: Html = None,
+    notebook: Annotated[Path | None, option("FILE", "Write it as a Jupyter notebook.")] = None,
+    solved: Annotated[bool, flag("--solved", "With --notebook: with the solution in its cells.")] = False,
+    handout: Annotated[Path | None, option("FILE", "Write it as a page to print (A4).")] = None,
+    teacher: Annotated[bool, flag("--teacher", "The teacher's page: answers, mistakes, what to discuss.")] = False,
+    html: Annotated[Path | None, option("FILE", "With --teacher: as an HTML page.")] = None,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
@@ -160,10 +141,12 @@ def _write(text: str, file: TextIO) -> None:
 
 
 def collect(
-    files: AnswerFiles,
-    out: Grades = None,
-    own: OwnLabs = None,
-    html: ClassPage = None,
+    files: Annotated[list[Path], argument("FILE...", "Answer files, of one lab or several.")],
+    out: Annotated[Path | None, option("CSV", "Grades with the points of each question.", names="-o --output")] = None,
+    own: Annotated[
+        list[str] | None, option("PATH", "A lab of your own they are of. Repeatable.", names="--lab")
+    ] = None,
+    html: Annotated[Path | None, option("FILE", "A page with questions and mistakes.")] = None,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
@@ -196,7 +179,7 @@ def collect(
     return 2 if labs.refused else 0
 
 
-def check(files: Files) -> int:
+def check(files: Annotated[list[Path], argument("FILE...", "Labs of your own, or the names of others.")]) -> int:
     """Whether labs are right: the form of their files, and what they state of their runs, for every student.
 
     All that is wrong is named, each with its line. Exit status: 0 right, 1 a statement is not true, 2 not a lab.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import argument
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.progress import bar_with_eta, spinner
-from mcusim.commands.tune.tune_options import TrialOptions, TunedOptions, TunerOptions, What
+from mcusim.commands.tune.tune_options import TrialOptions, TunedOptions, TunerOptions
 
 
 @grouped
 def tune(
-    what: What,
+    what: Annotated[str, argument("MODEL|TEMPLATE", "A network, or a template with --shape.")],
     machine: options.Machine = "stm32f746g-disco",
     *,
     subject: TunedOptions,

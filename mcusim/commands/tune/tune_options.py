@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from mcusim.commands.shared.declare import flag, option
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import check_outputs, write_bytes
 from mcusim.commands.shared.policy_help import PlanFlags
@@ -20,69 +19,21 @@ if TYPE_CHECKING:
     from mcusim.tuning.layer import Layer
     from mcusim.tuning.tune import TunedTask, TuningPlan
 
-What = Annotated[str, typer.Argument(metavar="MODEL|TEMPLATE", help="A network, or a template with --shape.")]
-Shape = Annotated[
-    str | None,
-    typer.Option("--shape", metavar="SIZES", help="Of a template's layer: in=16x16x32,kernel=5x5,out=32,stride=1."),
-]
-Template = Annotated[
-    list[str] | None,
-    typer.Option("--template", metavar="NAME|DIR", help="Only this one; may be repeated. Default: all that ship."),
-]
-Layers = Annotated[
-    str | None, typer.Option("--layers", metavar="LIST", help="Only these of the network's operators: 0,2,4.")
-]
-Memories = Annotated[
-    bool, typer.Option("--memories", help="Tune how a policy's plan uses the memories, instead of kernels.")
-]
-Policy = Annotated[
-    str | None,
-    typer.Option("--policy", "-p", help="Whose plan says where operands lie: internal; of --memories tinyops."),
-]
-Tuner = Annotated[
-    str | None,
-    typer.Option("--tuner", help="model (of the cycles), replay (default of --memories), genetic, random or grid."),
-]
-Trials = Annotated[int, typer.Option("--trials", metavar="N", min=1, max=1_000_000, help="Trials for each layer.")]
-Budget = Annotated[
-    str | None, typer.Option("--budget", metavar="TIME", help='No batch is begun after this time: "10 min".')
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Another seed, other proposals.")]
-Warm = Annotated[
-    list[Path] | None,
-    typer.Option("--warm", metavar="LOG", help="Learn from this log of other layers or boards; may be repeated."),
-]
-Log = Annotated[
-    Path | None, typer.Option("--log", metavar="FILE", help="A line for each trial; what is there is not tried again.")
-]
-Apply = Annotated[
-    Path | None,
-    typer.Option(
-        "--apply", metavar="PATH", help="Write the fastest: a kernel set, for run --kernels; of --memories a program."
-    ),
-]
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Plots of the tuning in one file.")]
-Kernels = Annotated[
-    str, typer.Option("--kernels", metavar="SET", help="Compared with, and of what is not tuned; --memories runs it.")
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core.")
-]
-Dask = Annotated[
-    str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask cluster's scheduler: tcp://host:8786.")
-]
-
 
 @dataclass(frozen=True)
 class TunerOptions:
     """How configurations are searched."""
 
-    tuner: Tuner = None
-    trials: Trials = 64
-    budget: Budget = None
-    seed: Seed = 0
-    kernels: Kernels = "cmsis"
-    warm: Warm = None
+    tuner: Annotated[
+        str | None, flag("--tuner", "model (of the cycles), replay (default of --memories), genetic, random or grid.")
+    ] = None
+    trials: Annotated[int, option("N", "Trials for each layer.", min=1, max=1_000_000)] = 64
+    budget: Annotated[str | None, option("TIME", 'No batch is begun after this time: "10 min".')] = None
+    seed: Annotated[int, option("N", "Another seed, other proposals.", min=0)] = 0
+    kernels: Annotated[str, option("SET", "Compared with, and of what is not tuned; --memories runs it.")] = "cmsis"
+    warm: Annotated[
+        list[Path] | None, option("LOG", "Learn from this log of other layers or boards; may be repeated.")
+    ] = None
 
     def plan(self, what: str, machine: MachineDescription, subject: TunedOptions) -> TuningPlan:
         """The tuning that is asked for."""
@@ -114,11 +65,19 @@ class TunerOptions:
 class TunedOptions:
     """What is tuned."""
 
-    memories: Memories = False
-    shape: Shape = None
-    template: Template = None
-    layers: Layers = None
-    policy: Policy = None
+    memories: Annotated[bool, flag("--memories", "Tune how a policy's plan uses the memories, instead of kernels.")] = (
+        False
+    )
+    shape: Annotated[str | None, option("SIZES", "Of a template's layer: in=16x16x32,kernel=5x5,out=32,stride=1.")] = (
+        None
+    )
+    template: Annotated[
+        list[str] | None, option("NAME|DIR", "Only this one; may be repeated. Default: all that ship.")
+    ] = None
+    layers: Annotated[str | None, option("LIST", "Only these of the network's operators: 0,2,4.")] = None
+    policy: Annotated[
+        str | None, flag("--policy -p", "Whose plan says where operands lie: internal; of --memories tinyops.")
+    ] = None
     given: PlanFlags = field(default_factory=PlanFlags)
 
 
@@ -126,11 +85,14 @@ class TunedOptions:
 class TrialOptions:
     """Where trials are made and written down."""
 
-    log: Log = None
-    apply: Apply = None
-    html: Html = None
-    jobs: Jobs = None
-    dask: Dask = None
+    log: Annotated[Path | None, option("FILE", "A line for each trial; what is there is not tried again.")] = None
+    apply: Annotated[
+        Path | None,
+        option("PATH", "Write the fastest: a kernel set, for run --kernels; of --memories a program."),
+    ] = None
+    html: Annotated[Path | None, option("FILE", "Plots of the tuning in one file.")] = None
+    jobs: Annotated[int | None, option("N", "Processes. Default: one a core.", names="--jobs -j", min=1, max=32)] = None
+    dask: Annotated[str | None, option("ADDRESS", "A Dask cluster's scheduler: tcp://host:8786.")] = None
 
     def check(self, inputs: Sequence[str], written: Written, program: bool) -> None:
         """Refuse before the work what could not be written after it."""

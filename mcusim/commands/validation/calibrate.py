@@ -6,38 +6,27 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import check_apart, check_writable, write_file
 from mcusim.commands.shared.progress import counting_bar
 from mcusim.errors import UsageError
 
-Machine = Annotated[str | None, typer.Argument(metavar="MACHINE", help="A name of `mcusim machines`, or a TOML file.")]
-Measurements = Annotated[
-    Path | None, typer.Option("--measurements", metavar="CSV", help="What was measured, one number a line.")
-]
-Out = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="The TOML file of the fitted machine.")
-]
 Fit = Annotated[
     str | None,
-    typer.Option(
-        "--fit", metavar="LIST", help="Keys to fit, separated by commas. Default: those that the rows determine."
-    ),
+    option("LIST", "Keys to fit, separated by commas. Default: those that the rows determine.", names="--fit"),
 ]
-Template = Annotated[bool, typer.Option("--template", help="Print a CSV to start from, and exit.")]
 
 
 @grouped
 def calibrate(
-    machine: Machine = None,
-    measurements: Measurements = None,
-    output: Out = None,
+    machine: Annotated[str | None, argument("MACHINE", "A name of `mcusim machines`, or a TOML file.")] = None,
+    measurements: Annotated[Path | None, option("CSV", "What was measured, one number a line.")] = None,
+    output: Annotated[Path | None, option("FILE", "The TOML file of the fitted machine.", names="-o --output")] = None,
     fit: Fit = None,
-    template: Template = False,
+    template: Annotated[bool, flag("--template", "Print a CSV to start from, and exit.")] = False,
     *,
     written: Written,
 ) -> int:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from mcusim.commands.shared.declare import flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
@@ -17,40 +16,26 @@ from mcusim.errors import UsageError
 if TYPE_CHECKING:
     from mcusim.measurements.published.validation_result import Validation
 
-Source = Annotated[
-    str | None, typer.Option("--source", metavar="TEXT", help="The publications that have TEXT in their name.")
-]
-Board = Annotated[str | None, typer.Option("--board", metavar="TEXT", help="The boards that have TEXT in their name.")]
 Models = Annotated[
     str | None,
-    typer.Option(
-        "--models", metavar="DIR", help="Folder of the model files that do not ship. Default: that of MCUSIM_MODELS."
-    ),
+    option("DIR", "Folder of the model files that do not ship. Default: that of MCUSIM_MODELS.", names="--models"),
 ]
 Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core, at most 8."),
+    int | None, option("N", "Processes. Default: one a core, at most 8.", names="--jobs -j", min=1, max=32)
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Do every run again, and keep nothing.")]
-Stored = Annotated[bool, typer.Option("--stored", help="The figures that ship with mcusim; nothing is run.")]
-Ledger = Annotated[
-    bool, typer.Option("--ledger", help="What is modelled, what is not, and which tests pin it; nothing is run.")
-]
-Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="A page: how far off, every run in a table, plots.")
-]
+Ledger = Annotated[bool, flag("--ledger", "What is modelled, what is not, and which tests pin it; nothing is run.")]
 
 
 @grouped
 def validate(
-    source: Source = None,
-    board: Board = None,
+    source: Annotated[str | None, option("TEXT", "The publications that have TEXT in their name.")] = None,
+    board: Annotated[str | None, option("TEXT", "The boards that have TEXT in their name.")] = None,
     models: Models = None,
     jobs: Jobs = None,
-    no_cache: NoCache = False,
-    stored: Stored = False,
+    no_cache: Annotated[bool, flag("--no-cache", "Do every run again, and keep nothing.")] = False,
+    stored: Annotated[bool, flag("--stored", "The figures that ship with mcusim; nothing is run.")] = False,
     ledger: Ledger = False,
-    html: Html = None,
+    html: Annotated[Path | None, option("FILE", "A page: how far off, every run in a table, plots.")] = None,
     *,
     written: Written,
 ) -> int:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from mcusim.commands.shared import options
+from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Planning, Written
 from mcusim.commands.shared.output import Output, fail
@@ -22,79 +21,18 @@ _MACHINE = "stm32f746g-disco"  # of a firmware
 
 What = Annotated[
     str,
-    typer.Argument(
-        metavar="PROGRAM|MODEL|FIRMWARE",
-        help="A program (.jsonl), a model to plan and verify, or a firmware (ELF, HEX, S-records, FILE@ADDRESS).",
+    argument(
+        "PROGRAM|MODEL|FIRMWARE",
+        "A program (.jsonl), a model to plan and verify, or a firmware (ELF, HEX, S-records, FILE@ADDRESS).",
     ),
 ]
 SomeMachine = Annotated[
     str | None,
-    typer.Option(
-        "--machine",
-        "-m",
-        metavar="NAME|FILE",
-        help="Default: for a program the machine it was written for, else stm32f746g-disco.",
+    option(
+        "NAME|FILE",
+        "Default: for a program the machine it was written for, else stm32f746g-disco.",
+        names="--machine -m",
     ),
-]
-Policy = Annotated[
-    str | None,
-    typer.Option("--policy", "-p", metavar="NAME", help="For a model: {policies} (default: tinyops)."),
-]
-Kernels = Annotated[
-    str | None,
-    typer.Option(
-        "--kernels", metavar="NAME|PATH", help="Kernel set that runs. Default: what the program names; cmsis."
-    ),
-]
-OfModel = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        help="The program's model. Default: the one it names, in its folder or in `mcusim models`.",
-    ),
-]
-Static = Annotated[bool, typer.Option("--static", help="The static proof alone: nothing is run.")]
-Sanitize = Annotated[
-    str | None,
-    typer.Option(
-        "--sanitize",
-        metavar="halt|report|off",
-        help="Watch who wrote each byte that is read: stop at the first wrong one, or report (default) all.",
-    ),
-]
-Fuzz = Annotated[
-    int,
-    typer.Option("--fuzz", metavar="N", min=0, max=_MOST_SEEDS, help="Runs with the timing disturbed, a seed each."),
-]
-Seed = Annotated[
-    int | None, typer.Option("--seed", metavar="S", min=0, max=2**62, help="First seed of --fuzz. Default: 1.")
-]
-Until = Annotated[
-    str | None,
-    typer.Option(
-        "--until", metavar="WHERE", help='A firmware: end at a symbol, an address, or after "1000 cycles" or "5 ms".'
-    ),
-]
-Images = Annotated[
-    list[str] | None,
-    typer.Option("--image", metavar="PROGRAM", help="A firmware: a further image, loaded as well. Repeatable."),
-]
-Entry = Annotated[
-    str | None,
-    typer.Option("--entry", metavar="WHERE", help="A firmware: start at a symbol or address of code or vector table."),
-]
-Peripherals = Annotated[
-    str | None,
-    typer.Option(
-        "--peripherals",
-        metavar="strict|lenient",
-        help="A firmware: a register block not described here is a fault, or keeps what is stored.",
-    ),
-]
-Most = Annotated[
-    int | None,
-    typer.Option("--max-instructions", metavar="N", min=1, help="A firmware: stop it after N instructions."),
 ]
 
 
@@ -102,7 +40,9 @@ Most = Annotated[
 class ModelPlanning:
     """How a model is planned."""
 
-    policy: Policy = None
+    policy: Annotated[
+        str | None, option("NAME", "For a model: {policies} (default: tinyops).", names="--policy -p")
+    ] = None
     planning: Planning
 
 
@@ -110,24 +50,47 @@ class ModelPlanning:
 class Running:
     """How a program is run, and whether."""
 
-    kernels: Kernels = None
-    model: OfModel = None
+    kernels: Annotated[
+        str | None, option("NAME|PATH", "Kernel set that runs. Default: what the program names; cmsis.")
+    ] = None
+    model: Annotated[
+        str | None,
+        option("MODEL", "The program's model. Default: the one it names, in its folder or in `mcusim models`."),
+    ] = None
     input: options.Input = None
-    static: Static = False
-    sanitize: Sanitize = None
-    fuzz: Fuzz = 0
-    seed: Seed = None
+    static: Annotated[bool, flag("--static", "The static proof alone: nothing is run.")] = False
+    sanitize: Annotated[
+        str | None,
+        option(
+            "halt|report|off",
+            "Watch who wrote each byte that is read: stop at the first wrong one, or report (default) all.",
+        ),
+    ] = None
+    fuzz: Annotated[int, option("N", "Runs with the timing disturbed, a seed each.", min=0, max=_MOST_SEEDS)] = 0
+    seed: Annotated[int | None, option("S", "First seed of --fuzz. Default: 1.", min=0, max=2**62)] = None
 
 
 @dataclass(frozen=True)
 class WatchedFirmware:
     """How a firmware is run."""
 
-    until: Until = None
-    image: Images = None
-    entry: Entry = None
-    peripherals: Peripherals = None
-    max_instructions: Most = None
+    until: Annotated[
+        str | None,
+        option("WHERE", 'A firmware: end at a symbol, an address, or after "1000 cycles" or "5 ms".'),
+    ] = None
+    image: Annotated[
+        list[str] | None, option("PROGRAM", "A firmware: a further image, loaded as well. Repeatable.")
+    ] = None
+    entry: Annotated[
+        str | None, option("WHERE", "A firmware: start at a symbol or address of code or vector table.")
+    ] = None
+    peripherals: Annotated[
+        str | None,
+        option(
+            "strict|lenient", "A firmware: a register block not described here is a fault, or keeps what is stored."
+        ),
+    ] = None
+    max_instructions: Annotated[int | None, option("N", "A firmware: stop it after N instructions.", min=1)] = None
 
     @property
     def first(self) -> str | None:
