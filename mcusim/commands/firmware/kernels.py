@@ -10,7 +10,7 @@ from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import Output, note
-from mcusim.commands.shared.progress import bar
+from mcusim.commands.shared.progress import bar_of_steps
 
 Name = Annotated[str | None, argument("SET", "A set's name, or its folder or manifest.")]
 
@@ -69,7 +69,7 @@ def build(
     sets = [load_set(wanted) for wanted in ([name] if name is not None else set_names())]
     messages: list[str] = []
     try:
-        with bar("building", len(sets) * len(CORES)) as step:
+        with bar_of_steps("building", "programs", len(sets) * len(CORES)) as step:
             compiler = building.Compiler(cc, cflags, step or (lambda core: None), messages.append)
             built = building.build_sets(sets, out, compiler, force)
     finally:  # after the bar, also when it failed

@@ -13,7 +13,7 @@ from mcusim.commands.shared.declare import flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import CountedBytes, MachineKeys, Written
 from mcusim.commands.shared.output import Output, check_outputs, write_bytes
-from mcusim.commands.shared.progress import spinner, spinner_with_bar
+from mcusim.commands.shared.progress import bar, spinner
 
 if TYPE_CHECKING:
     from mcusim.results.memory_plan import MemoryPlan
@@ -137,7 +137,7 @@ def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, fo
         from mcusim.api.reorder import planned_file
 
         pairs.append((out, planned_file(model, plan)))
-    with spinner_with_bar(f"moving the tensors of {model}") as step:
+    with bar(f"moving the tensors of {model}") as step:
         plan = priced(plan, step)
     if html is not None:
         from mcusim.report.memory.page import memory_html

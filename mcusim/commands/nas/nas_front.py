@@ -20,7 +20,7 @@ from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import write_bytes
-from mcusim.commands.shared.progress import bar_with_eta
+from mcusim.commands.shared.progress import bar
 
 if TYPE_CHECKING:
     from mcusim.nas_search.front import BoardFront, FrontPlan
@@ -111,7 +111,7 @@ def front(
     on.check(work, written)
     with work.opened(f"the fronts by {on.scorer}") as shared:
         plan = _front_plan(spaces or [], on, needs, work, keys, shared)
-        with bar_with_eta("fronts", "spaces") as step:
+        with bar("fronts", "spaces") as step:
             fronts = nas_fronts(plan, work.log, shared, step)
     on.write(plan, fronts, written.force)
     output.emit(lambda: fronts_text(plan, fronts), lambda: fronts_json(plan, fronts))
@@ -134,7 +134,7 @@ def _front_plan(
     cases = [(changed(name, keys.overrides), runtime) for name in on.machines for runtime in on.runtimes]
     rules = [needs.rules(machine, runtime, seed=work.seed) for machine, runtime in cases]
     boards = list[FrontBoard]()
-    with bar_with_eta("statistics of all spaces", "boards") as step:
+    with bar("statistics of all spaces", "boards") as step:
         for own, (machine, runtime) in zip(rules, cases, strict=True):
             chosen = named or best_for(own, needs.classes, shared)
             boards.append(FrontBoard(ReplayBoard(machine, runtime, needs.in_place), own, chosen))

@@ -22,7 +22,7 @@ from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import write_bytes
-from mcusim.commands.shared.progress import bar_with_eta
+from mcusim.commands.shared.progress import bar
 from mcusim.errors import UsageError
 from mcusim.units import parse_duration, quoted
 
@@ -119,7 +119,7 @@ def search(
     work.check(how.inputs(machine), _network_files(out), written)
     board = changed(machine, keys.overrides)
     wanted = how.search(space, board, needs.rules(board, runtime, seed=work.seed), needs.classes)
-    with bar_with_eta("search", "steps") as step, work.opened(f"the search by {how.scorer}") as shared:
+    with bar("search", "steps") as step, work.opened(f"the search by {how.scorer}") as shared:
         result = wanted.run(scorer_of(how.scorer, shared, scorer_seconds(how.scorer_limit)), work.log, shared, step)
     for path in out or () if result.networks else ():
         write_bytes(path, result.networks[0].file(path.suffix), written.force)

@@ -14,7 +14,7 @@ from mcusim.commands.shared.declare import option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import write_bytes
-from mcusim.commands.shared.progress import bar_with_eta
+from mcusim.commands.shared.progress import bar
 from mcusim.errors import UsageError
 from mcusim.units import quoted
 
@@ -84,7 +84,7 @@ def stats(
     work.check([machine], [html] if html else [], written)
     spaces, share = subject.spaces(needs.classes), subject.min_fitting
     rules = needs.rules(changed(machine, keys.overrides), runtime, networks=subject.networks, seed=work.seed)
-    with bar_with_eta("statistics", "spaces") as step, work.opened("the statistics") as shared:
+    with bar("statistics", "spaces") as step, work.opened("the statistics") as shared:
         statistics = nas_stats(spaces, rules, work.log, shared, step)
     if html is not None:
         write_bytes(html, stats_page(rules, statistics, share).encode(), written.force)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from time import monotonic
 from typing import Any
 
@@ -82,63 +83,19 @@ def _short(what: str) -> str:
 
 
 @contextmanager
-def bar(what: str, total: int) -> Iterator[Callable[[object], None] | None]:
-    """A progress bar over ``total`` steps; yields the function to call at each, or None."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(_short(what), total=total)
-        with _renamed(lambda text: progress.update(task, description=text or _short(what))):
-            yield lambda _: progress.advance(task)
-
-
-@contextmanager
-def bar_with_rate(what: str, total: int, unit: str) -> Iterator[Callable[[object], None] | None]:
-    """:func:`bar` with the count, the time left and how many ``unit`` are done a second."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    began = monotonic()
-    columns = [
-        TextColumn("{task.description}", markup=False),
-        BarColumn(20),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    ]
-    rate = TextColumn("{task.fields[rate]}")
-    with Progress(*columns, rate, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(_short(what), total=total, rate="")
-        done = 0
-
-        def step(_: object) -> None:
-            nonlocal done
-            done += 1
-            progress.update(task, completed=done, rate=f"{_rate(done / (monotonic() - began))} {unit}/s")
-
-        with _renamed(lambda text: progress.update(task, description=text or _short(what))):
-            yield step
-
-
-@contextmanager
-def bar_with_eta(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the count, the time left and how many ``unit`` are done a second; yields the function to call with how
-    much is done, and of how much. What was done at the first call counts for neither."""
+def bar(what: str, unit: str = "") -> Iterator[Callable[[int, int], None]]:
+    """A bar that pulses until the function that it yields is called with how much is done, and of how much (0: nobody
+    knows). It shows the time left and how many ``unit`` are done a second, without one per cent; what was done at the
+    first call counts for neither."""
     if not sys.stderr.isatty():
         yield lambda _done, _count: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = [TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn()]
-    pace = TextColumn("{task.fields[pace]}")
-    with Progress(*columns, pace, console=Console(stderr=True), transient=True) as progress:
+    amount = MofNCompleteColumn() if unit else TextColumn("{task.percentage:>3.0f} %")
+    columns = TextColumn("{task.description}", markup=False), BarColumn(20), amount, TextColumn("{task.fields[pace]}")
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(_short(what), total=None, pace="")
         first: list[tuple[int, float]] = []
 
@@ -146,12 +103,21 @@ def bar_with_eta(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
             if not first:
                 first.append((done, monotonic()))
             new, seconds = done - first[0][0], monotonic() - first[0][1]
-            left = f", {_clock((count - done) * seconds / new)} left" if new else ""
-            rate = f"{_rate(new / seconds)} {unit}/s{left}" if new and seconds else ""
-            progress.update(task, completed=done, total=count, pace=rate)
+            pace = [f"{_rate(new / seconds)} {unit}/s"] if unit and new and seconds else []
+            pace += [f"{_clock((count - done) * seconds / new)} left"] if new and count else []
+            progress.update(task, completed=done, total=count or None, pace=", ".join(pace))
 
         with _renamed(lambda text: progress.update(task, description=text or _short(what))):
             yield step
+
+
+@contextmanager
+def bar_of_steps(what: str, unit: str, total: int = 0) -> Iterator[Callable[[object], None]]:
+    """:func:`bar` over ``total`` steps (0: nobody knows); yields the function to call at each."""
+    with bar(what, unit) as step:
+        numbers = count()
+        step(next(numbers), total)
+        yield lambda _: step(next(numbers), total)
 
 
 def _rate(rate: float) -> str:
@@ -174,46 +140,6 @@ def spinner(what: str) -> Iterator[None]:
     what = printable(what).replace("[", "\\[")
     with Console(stderr=True).status(what) as status, _renamed(lambda text: status.update(text or what)):
         yield
-
-
-@contextmanager
-def counting_bar(what: str, unit: str) -> Iterator[Callable[[object], None] | None]:
-    """A spinner for steps whose number is not known, with the count so far; yields the function to call at each."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-
-    what, done = printable(what).replace("[", "\\["), 0
-    with Console(stderr=True).status(what) as status:
-
-        def step(_: object) -> None:
-            nonlocal done
-            done += 1
-            status.update(f"{what}: {done} {unit}")
-
-        with _renamed(lambda text: status.update(text or what)):
-            yield step
-
-
-@contextmanager
-def spinner_with_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar that pulses until the first step says how much is done, and of how much; yields the function for that."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    named = _short(what).replace("[", "\\[")
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(named, total=None)
-
-        def step(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
-        with _renamed(lambda text: progress.update(task, description=text or named)):
-            yield step
 
 
 class Counter:

@@ -12,7 +12,7 @@ from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Planning, Written
 from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
 from mcusim.commands.shared.policy_help import ExecutionFlags, GivenPeriod
-from mcusim.commands.shared.progress import bar
+from mcusim.commands.shared.progress import bar_of_steps
 from mcusim.errors import UsageError
 from mcusim.text import quantity
 
@@ -117,7 +117,7 @@ def _simulated(
     cases = comparison_cases(
         models or None, machines, every, kernels, planning.given, run, costs=planning.costs, **chosen
     )
-    with bar("simulating", len(cases)) as step:
+    with bar_of_steps("simulating", "rows", len(cases)) as step:
         return compare_cases(cases, overrides=planning.overrides, allow_unknown=planning.allow_unknown, progress=step)
 
 

@@ -20,7 +20,7 @@ from mcusim.commands.shared.option_groups import MachineKeys, Planning, Values, 
 from mcusim.commands.shared.options import check_output, check_outputs, write_outputs
 from mcusim.commands.shared.output import Output, check_writable, fail, note, write_file
 from mcusim.commands.shared.policy_help import ExecutionFlags, GivenPeriod
-from mcusim.commands.shared.progress import spinner, spinner_with_bar
+from mcusim.commands.shared.progress import bar, spinner
 
 if TYPE_CHECKING:
     from mcusim.api.fidelity_comparison import FidelityComparison
@@ -127,7 +127,7 @@ def run(
     """
     limits = most.limits
     files = _files([model, planned.machine], fidelity, values, views, written)
-    with (spinner_with_bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
+    with (bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         chosen = planned.settings(fidelity, {**how, **repeated}, values, step, views.window)
         result = _simulate(model, planned, fidelity, files, chosen)
     with _quiet(f"trying ways out for {model}"):
@@ -251,7 +251,7 @@ def replay(
       mcusim replay program.jsonl --fidelity emulate --model vww_96_int8.tflite
     """
     files = _files([trace, model, target.machine], fidelity, values, views, written)
-    with (spinner_with_bar if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
+    with (bar if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
         result = _play(trace, target, fidelity, model, files, how, step)
     return files.report(result, shown)
 

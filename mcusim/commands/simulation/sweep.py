@@ -12,7 +12,7 @@ from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import Output, check_apart, check_outputs, fail, note, write_bytes
-from mcusim.commands.shared.progress import bar_with_eta, spinner
+from mcusim.commands.shared.progress import bar, spinner
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _draw(study: StudyLike, table: pyarrow.Table, conclusions: Sequence[Conclusi
 def _run(study: Study, path: Path | None, jobs: int | None, dask: str | None, force: bool) -> pyarrow.Table:
     from mcusim.sweeps import sweep_table
 
-    with bar_with_eta("sweeping", "points") as step:
+    with bar("sweeping", "points") as step:
         return sweep_table(study, path, jobs=jobs, dask=dask, progress=step, force=force)
 
 

@@ -14,7 +14,7 @@ import typer
 from mcusim.commands.shared import options
 from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.output import Output, check_outputs, check_writable, fail, note, write_file
-from mcusim.commands.shared.progress import bar_with_eta, spinner
+from mcusim.commands.shared.progress import bar, spinner
 from mcusim.errors import UsageError
 from mcusim.text import printable
 
@@ -126,7 +126,7 @@ def export(
     if out.exists() and not out.is_dir():
         raise UsageError(f"cannot write {out}: it is a file, and a folder is wanted")
     check_writable(out / "index.html" if out.is_dir() else out, force)
-    with bar_with_eta("simulating", "runs") as step:
+    with bar("simulating", "runs") as step:
         texts = folder.files(step)
     size = sum(len(text.encode()) for text in texts.values())
     note(f"{out}: {len(texts)} file{'s' if len(texts) > 1 else ''}, {size / 1e6:.1f} MB")
@@ -166,7 +166,7 @@ def collect(
         from mcusim.labs.class_page import class_html, class_table, grades_csv
         from mcusim.labs.collect import collect as judge_all
         from mcusim.labs.lab_file import open_file
-    with bar_with_eta("judging", "files") as step:
+    with bar("judging", "files") as step:
         labs = judge_all(files, [open_file(path) for path in own or ()], step)
     if out is not None:
         write_file(out, partial(_write, grades_csv(labs)), force)
@@ -194,7 +194,7 @@ def check(files: Annotated[list[Path], argument("FILE...", "Labs of your own, or
     status = 0
     for path in files:
         file = open_file(str(path))
-        with bar_with_eta("simulating", "runs") as step:
+        with bar("simulating", "runs") as step:
             texts = findings(file, step)
         for text in texts:
             print(printable(text))

@@ -8,7 +8,7 @@ from mcusim.commands.shared import options
 from mcusim.commands.shared.declare import argument
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
-from mcusim.commands.shared.progress import bar_with_eta, spinner
+from mcusim.commands.shared.progress import bar, spinner
 from mcusim.commands.tune.tune_options import TrialOptions, TunedOptions, TunerOptions
 
 
@@ -47,7 +47,7 @@ def tune(
     board = changed(machine, keys.overrides)
     with spinner("reading the layers"):
         plan = search.plan(what, board, subject)
-    with bar_with_eta("tuning", "trials") as step:
+    with bar("tuning", "trials") as step:
         tuned = tune_tasks(plan, work.log, work.jobs, work.dask, step)
     output.emit(lambda: tuning_text(plan, tuned), lambda: tuning_json(plan, tuned))
     work.applied(plan, tuned, written.force)

@@ -11,7 +11,7 @@ from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import check_apart, check_writable, write_file
-from mcusim.commands.shared.progress import counting_bar
+from mcusim.commands.shared.progress import bar_of_steps
 from mcusim.errors import UsageError
 
 Fit = Annotated[
@@ -50,7 +50,7 @@ def calibrate(
     out = written.to(*inputs)
     _check_output(output, written, inputs)
     keys = options.comma_list(fit, "--fit")
-    with counting_bar("fitting", "simulations") as step:
+    with bar_of_steps("fitting", "simulations") as step:
         from mcusim.evidence.calibrate.calibrate import calibrate as fitted
 
         calibration = fitted(machine, measurements, keys, output=output, progress=step)

@@ -10,7 +10,7 @@ from mcusim.commands.shared.declare import flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Written
 from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
-from mcusim.commands.shared.progress import spinner_with_bar
+from mcusim.commands.shared.progress import bar
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _report(validation: Validation, output: Output, html: Path | None, force: bo
 
 
 def _run(source: str | None, board: str | None, models: str | None, jobs: int | None, no_cache: bool) -> Validation:
-    with spinner_with_bar("validating") as step:
+    with bar("validating") as step:
         from mcusim.evidence.validate.validate import validate as find
 
         return find(source, board, models, jobs, cache=not no_cache, progress=step)

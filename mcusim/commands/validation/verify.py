@@ -10,7 +10,7 @@ from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import Planning, Written
 from mcusim.commands.shared.output import Output, fail
-from mcusim.commands.shared.progress import bar_with_rate, counting, spinner_with_bar
+from mcusim.commands.shared.progress import bar, bar_of_steps, counting
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _watched(what: str, machine: str | None, given: VerifyRequest, firmware: Wat
     with counting(f"watching {what}", firmware.max_instructions) as counter:
         result = watch_firmware(case, counter.step)
     if given.seeds and not result.interrupted:
-        with bar_with_rate(f"fuzzing {what}", len(given.seeds), "seeds") as tick:
+        with bar_of_steps(f"fuzzing {what}", "seeds", len(given.seeds)) as tick:
             result = fuzz_firmware(result, case, given.seeds, tick=tick)
     out.emit(lambda: firmware_verification_table(result), result.to_json)
     if result.wrong:
@@ -177,11 +177,11 @@ def _verified(what: str, machine: str | None, plan: ModelPlanning, asked: Runnin
 
     verify_request = request(what, machine, plan, asked)
     check_request(verify_request)
-    with spinner_with_bar(f"verifying {what}") as step:
+    with bar(f"verifying {what}") as step:
         verifier = verify_case(verify_request).verifier(verify_request)
         result = verifier.verify(step)
     if verify_request.seeds:
-        with bar_with_rate(f"fuzzing {what}", len(verify_request.seeds), "seeds") as tick:
+        with bar_of_steps(f"fuzzing {what}", "seeds", len(verify_request.seeds)) as tick:
             result = verifier.fuzz(result, verify_request.seeds, progress=tick)
     out.emit(lambda: verification_table(result), result.to_json)
     if result.wrong:

@@ -51,9 +51,9 @@ def _read(terminal: int) -> bytes:
 @pytest.mark.parametrize(
     ("shown", "arguments"),
     [
-        ("bar", "'simulating', 3"),
+        ("bar_of_steps", "'simulating', 'rows', 3"),
         ("spinner", "'planning'"),
-        ("spinner_with_bar", "'verifying'"),
+        ("bar", "'verifying'"),
         ("counting", "'a.elf', None"),
     ],
 )
@@ -69,7 +69,7 @@ def test_compiling_is_shown_in_what_is_on_the_terminal(shown: str, arguments: st
 
 
 def test_without_a_terminal_it_is_one_line() -> None:
-    code = CODE.format(shown="bar", arguments="'simulating', 3")
+    code = CODE.format(shown="bar", arguments="'simulating'")
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LONGEST_WAIT
     )
