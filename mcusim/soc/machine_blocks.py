@@ -169,8 +169,7 @@ def _of_family(family: str, flash_kib: int, host: BlockHost) -> Iterator[Registe
             if register.name in resets:
                 by_offset[offset] = replace(register, reset=resets[register.name])
         block = kind(name, place["base"], size, by_offset, host, place.get("irq", -1))
-        if isinstance(block, I2c) and "error_irq" in place:
-            block.error_irq = place["error_irq"]
+        block.wiring = {key: place[key] for key in kind.wiring_keys if key in place}
         yield block
 
 

@@ -142,6 +142,7 @@ class Register:
 class RegisterBlock:
     """``registers`` by offset; a word that none of them names is plain storage, at first 0."""
 
+    wiring_keys: tuple[str, ...] = ()  # what its entry in blocks.toml may have besides, as in ``wiring``
     masters = False  # whether it reads and writes memory by itself
     by_events = False  # whether all that a class changes by itself it does at events of the host
 
@@ -150,6 +151,7 @@ class RegisterBlock:
     ):
         self.name, self.base, self.size, self.irq = name, base, size, irq
         self.host = host
+        self.wiring: Mapping[str, int] = {}  # of the part: lines and channels
         self.bus = "apb1" if base < APB2 else "apb2"
         self._requesting: set[int] = set()  # its interrupt lines that are active
         self._resets = 0

@@ -70,7 +70,7 @@ def build(
     messages: list[str] = []
     try:
         with bar_of_steps("building", "programs", len(sets) * len(CORES)) as step:
-            compiler = building.Compiler(cc, cflags, step or (lambda core: None), messages.append)
+            compiler = building.Compiler(cc, cflags, step, messages.append)
             built = building.build_sets(sets, out, compiler, force)
     finally:  # after the bar, also when it failed
         for text in messages:

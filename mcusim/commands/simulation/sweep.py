@@ -24,19 +24,17 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Mapping[str, Any]]
 StudyFile = Annotated[str, argument("STUDY", "A TOML file, the name of a study that ships; or a table to show.")]
+TableFile = Annotated[Path | None, option("FILE", "The table, as Parquet; pandas opens it.", names="--output -o")]
+Jobs = Annotated[int | None, option("N", "Processes. Default: one a core.", names="--jobs -j", min=1, max=32)]
 
 
 @grouped
 def sweep(
     study: StudyFile,
-    output_file: Annotated[
-        Path | None, option("FILE", "The table, as Parquet; pandas opens it.", names="--output -o")
-    ] = None,
+    output_file: TableFile = None,
     html: Annotated[Path | None, option("FILE", "Plots of the study in one file.")] = None,
     dask: Annotated[str | None, option("ADDRESS", "A Dask cluster's scheduler: tcp://host:8786.")] = None,
-    jobs: Annotated[
-        int | None, option("N", "Processes. Default: one a core.", names="--jobs -j", min=1, max=32)
-    ] = None,
+    jobs: Jobs = None,
     dry_run: Annotated[bool, flag("--dry-run", "Count the points; time some to estimate how long all take.")] = False,
     *,
     allow_unknown: options.AllowUnknown = False,

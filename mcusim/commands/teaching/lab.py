@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcusim.labs.lab import Lab
     from mcusim.labs.lab_file import LabFile
 
+Name = Annotated[str | None, argument("LAB", "A lab, or the path of one (./my.toml). Default: list the labs.")]
 Student = Annotated[
     str | None, option("ID", "A name or number: numbers and orders of one's own come from it.", names="--student")
 ]
@@ -37,9 +38,7 @@ Save = Annotated[
 
 
 def lab(
-    name: Annotated[
-        str | None, argument("LAB", "A lab, or the path of one (./my.toml). Default: list the labs.")
-    ] = None,
+    name: Name = None,
     student: Student = None,
     seed: Seed = None,
     answers: Answers = None,

@@ -2,8 +2,8 @@
 
 ST RM0090 chapters 17 to 20. The counter is worked out from the cycles since its last update when it is read; an event
 of the emulated core is entered only where one requests an interrupt, or an update a DMA transfer. A change of PSC, and
-of ARR with CR1.ARPE, counts from the next update on. A channel's flag is set when the counter reaches its CCR; TIM1 and
-TIM8 have an interrupt of their own for these.
+of ARR with CR1.ARPE, counts from the next update on. A channel's flag is set when the counter reaches its CCR; those
+timers that have it request a line of their own, ``compare_irq``, for these.
 
 Not modelled: outputs, capture, preloaded CCR, counting up and down in turn, slave modes, DMA requests of anything but
 updates, dead time; a change of the APB divider while the timer counts.
@@ -14,20 +14,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from mcusim.soc.register_block import BlockHost, Register, RegisterBlock
+from mcusim.soc.register_block import RegisterBlock
 
 CEN, UDIS, URS, OPM, DIR, ARPE = 1, 2, 4, 8, 16, 128  # in CR1
 ASKS = 1 << 8  # UDE in DIER
 UPDATE = 1  # UIE in DIER, UIF in SR, UG in EGR
 FLAGS = 0x1F  # those of SR whose interrupts DIER has at the same bits
 COMPARE = 0x1E  # CC1IE to CC4IE in DIER, CC1IF to CC4IF in SR, CC1G to CC4G in EGR
-BASIC = ("TIM6", "TIM7")  # no channels
-COMPARE_LINE = {"TIM1": 2, "TIM8": 2}  # how far behind that of updates
 
 
 class Timer(RegisterBlock):
     """``_since`` is the cycle of the last update, less what had been counted when the timer was started."""
 
+    wiring_keys = ("compare_irq", "channels")  # the line of compare events, if it is its own; 4 channels
     _since, _entered = 0, 0
     _matched = 0  # cycle up to which the flags of the channels are right
     _scheduled: Mapping[int, int] = MappingProxyType({})  # by channel: the match that it will be called for
@@ -35,12 +34,13 @@ class Timer(RegisterBlock):
     _loaded = 0  # SR as the program has loaded it last
     _prescaler, _reload = 1, 0x1_0000  # in use: PSC + 1, ARR + 1
 
-    def __init__(
-        self, name: str, base: int, size: int, registers: Mapping[int, Register], host: BlockHost, irq: int = -1
-    ) -> None:
-        super().__init__(name, base, size, registers, host, irq)
-        self._channels = () if name in BASIC else (1, 2, 3, 4)
-        self._compare_irq = irq + COMPARE_LINE.get(name, 0) if irq >= 0 else irq
+    @property
+    def _channels(self) -> range:
+        return range(1, self.wiring.get("channels", 4) + 1)
+
+    @property
+    def _compare_irq(self) -> int:
+        return self.wiring.get("compare_irq", self.irq)
 
     @property
     def _step(self) -> int:

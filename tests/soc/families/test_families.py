@@ -20,6 +20,19 @@ def test_blocks_are_where_the_memory_map_has_them(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", families())
+def test_a_block_has_keys_that_are_read_and_keeps_its_lines_over_a_reset(family: str) -> None:
+    usual = {"base", "size", "layout", "irq", "resets", "flash_size_bit"}
+    board = next(name for name in machine_names() if family_of(load_machine(name)) == family)
+    for block in blocks_of(load_machine(board), Clock()):
+        place = places_of(family)[block.name]
+        assert place.keys() <= usual | set(block.wiring_keys), block.name
+        assert {place[key] for key in place if key.endswith("irq")} <= set(block.lines), block.name
+        before = block.lines
+        block.reset()
+        assert block.lines == before, block.name
+
+
+@pytest.mark.parametrize("family", families())
 def test_layouts_are_used_and_say_where_they_come_from(family: str) -> None:
     layouts = layouts_of(family)
     assert {place["layout"] for place in places_of(family).values() if "layout" in place} <= set(layouts)

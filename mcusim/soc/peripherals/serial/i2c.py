@@ -28,7 +28,7 @@ ADDRESS_BITS = 9
 class I2c(RegisterBlock):
     """Both generations, by the registers they have."""
 
-    error_irq = -1  # the line behind ``irq``, where the part has it elsewhere
+    wiring_keys = ("error_irq",)  # where it is not the line behind ``irq``
     _under_way = 0
 
     @property
@@ -37,7 +37,7 @@ class I2c(RegisterBlock):
 
     @property
     def _errors(self) -> int:
-        return self.error_irq if self.error_irq >= 0 else self.irq + 1
+        return self.wiring.get("error_irq", self.irq + 1)
 
     @property
     def waiting(self) -> bool:
