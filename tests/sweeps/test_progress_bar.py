@@ -25,7 +25,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, *steps: tuple[float, int, int]) -> st
     monkeypatch.setattr(progress, "monotonic", lambda: clock[0])
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
-    with progress.bar_with_eta("sweeping", "points") as step:
+    with progress.bar("sweeping", "points") as step:
         for clock[0], done, count in steps:
             step(done, count)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
