@@ -248,7 +248,7 @@ class Emulator(GuestCore):
     def _learn(self, address: int, size: int) -> Stop | None:
         """Decode and time a block that is executed for the first time."""
         s = self.memory.state
-        record = int(find(s, address))
+        record = int(find(self.memory.header, address))
         if record >= 0 and not s[record + L.FLAGS] & L.EXECUTE:
             return self._refuse(C.NOT_EXECUTABLE, address)
         if self.code.full:

@@ -1,7 +1,7 @@
 """Timing of one device, access by access: SRAM, flash with its accelerator, SDRAM rows and refresh, QSPI.
 
-Every function takes the state array ``s`` and the offset ``r`` of the region's block, returns the ticks the core stalls
-beyond an ideal load or store, and moves the device's own state (open rows, latched line, time until it is busy).
+Every function takes the memory system's state and the region's, returns the ticks the core stalls beyond an ideal load
+or store, and moves the device's own state (open rows, latched line, time until it is busy).
 
 ``run`` serves ``n`` accesses of ``size`` bytes at ascending addresses, ``gap`` ticks of core work apart, all inside one
 32-byte visit. ``inter`` says that other streams run between them: then a row that had to be opened has to be opened
@@ -22,238 +22,248 @@ from __future__ import annotations
 from mcusim.memory import flash_accelerator, read_fifo
 from mcusim.memory import state_layout as L
 from mcusim.memory.film import record as film
-from mcusim.native.compile import State, inlined, native
+from mcusim.memory.state_layout import MemoryState, RegionState
+from mcusim.native.compile import inlined, native
+from mcusim.native.structs import Words, words_between
 
 
 @inlined
-def bank_of(s: State, r: int, address: int) -> int:
+def bank_of(region: RegionState, address: int) -> int:
     """The SDRAM bank of ``address``."""
-    return (address >> s[r + L.BANK_SHIFT]) & (s[r + L.BANKS] - 1)
+    return (address >> region.bank_shift) & (region.banks - 1)
 
 
 @inlined
-def sdram_row(s: State, r: int, address: int, start: int) -> int:
+def sdram_row(memory: MemoryState, region: RegionState, address: int, start: int) -> int:
     """Ticks until the column command may go out: 0 for an open row; opens the row. Honours tRC, tRAS, tWR, refresh."""
     wait = 0
-    if s[r + L.T_REFI] > 0 and start >= s[r + L.NEXT_REFRESH]:
-        if s[L.FILM]:
-            film.note(s, film.REFRESH, r, 0, 0)
-        for b in range(s[r + L.BANKS]):
-            s[r + L.OPEN + b] = -1
-        read_fifo.flush(s, r)
-        late = (start - s[r + L.NEXT_REFRESH]) // s[r + L.T_REFI]
-        last = s[r + L.NEXT_REFRESH] + late * s[r + L.T_REFI]
-        begun = max(last, s[r + L.BUSY])  # not in the middle of an access; in an idle gap it costs nothing
-        wait = max(0, begun + s[r + L.T_RP] + s[r + L.T_RC] - start)
-        s[r + L.NEXT_REFRESH] = last + s[r + L.T_REFI]
-        s[r + L.REFRESHES] += late + 1
-    bank = bank_of(s, r, address)
-    row = (address >> s[r + L.ROW_SHIFT]) & s[r + L.ROW_MASK]
-    if s[r + L.OPEN + bank] == row:
+    if region.t_refi > 0 and start >= region.next_refresh:
+        if memory.film:
+            film.note(memory, film.REFRESH, words_between(memory, region), 0, 0)
+        for b in range(region.banks):
+            region.open_row[b] = -1
+        read_fifo.flush(region)
+        late = (start - region.next_refresh) // region.t_refi
+        last = region.next_refresh + late * region.t_refi
+        begun = max(last, region.busy_until)  # not in the middle of an access; in an idle gap it costs nothing
+        wait = max(0, begun + region.t_rp + region.t_rc - start)
+        region.next_refresh = last + region.t_refi
+        region.refreshes += late + 1
+    bank = bank_of(region, address)
+    row = (address >> region.row_shift) & region.row_mask
+    if region.open_row[bank] == row:
         return wait
-    if s[L.FILM]:
-        film.note(s, film.ROW, r, bank, row)
+    if memory.film:
+        film.note(memory, film.ROW, words_between(memory, region), bank, row)
     at = start + wait
-    activated = s[r + L.ACTIVATED + bank]
-    if s[r + L.OPEN + bank] >= 0:
-        read_fifo.flush(s, r)
-        ready = activated + s[r + L.T_RAS]
-        if s[r + L.LAST_ADDRESS] == bank:  # older writes, in other banks, are over for longer than tWR
-            ready = max(ready, s[r + L.LAST_WRITE] + s[r + L.T_WR])
-        at = max(at, ready) + s[r + L.T_RP]
-    at = max(at, activated + s[r + L.T_RC])
-    s[r + L.OPEN + bank] = row
-    s[r + L.ACTIVATED + bank] = at
-    s[r + L.ROW_MISSES] += 1
-    return at + s[r + L.T_RCD] - start
+    activated = region.activated[bank]
+    if region.open_row[bank] >= 0:
+        read_fifo.flush(region)
+        ready = activated + region.t_ras
+        if region.last_write_bank == bank:  # older writes, in other banks, are over for longer than tWR
+            ready = max(ready, region.last_write + region.t_wr)
+        at = max(at, ready) + region.t_rp
+    at = max(at, activated + region.t_rc)
+    region.open_row[bank] = row
+    region.activated[bank] = at
+    region.row_misses += 1
+    return at + region.t_rcd - start
 
 
 @inlined
-def columns(s: State, r: int, address: int, beats: int) -> int:
+def columns(memory: MemoryState, region: RegionState, address: int, beats: int) -> int:
     """Ticks of a read of ``beats`` columns of an open row, 0 if all were read ahead."""
-    if s[r + L.AHEAD] == 0:
-        return s[r + L.T_CL] + beats * s[r + L.T_CLK]
-    column = address >> s[r + L.WIDTH]
-    missing = beats - read_fifo.given(s, r, column, beats)
-    s[r + L.SPARED] += (beats - missing) * s[r + L.T_CLK]
+    if region.columns_ahead == 0:
+        return region.t_cl + beats * region.t_clk
+    column = address >> region.width_shift
+    missing = beats - read_fifo.pop_hits(region, column, beats)
+    region.spared += (beats - missing) * region.t_clk
     if missing == 0:
-        s[r + L.SPARED] += s[r + L.T_CL]
+        region.spared += region.t_cl
         return 0
-    read_fifo.read_ahead(s, r, column + beats)
-    return s[r + L.T_CL] + missing * s[r + L.T_CLK]
+    read_fifo.read_ahead(region, column + beats)
+    return region.t_cl + missing * region.t_clk
 
 
 @native
-def sdram_read(s: State, r: int, address: int, size: int, overhead: int) -> int:
-    """One read past the cache, at ``s[NOW]``; returns its ticks, of which ``overhead`` are not the memory's."""
-    now = s[L.NOW]
-    beats = max(1, (size + (1 << s[r + L.WIDTH]) - 1) >> s[r + L.WIDTH])
-    start = max(now, s[r + L.BUSY])
-    ticks = sdram_row(s, r, address, start) + overhead + columns(s, r, address, beats)
-    s[r + L.OCCUPIED] += ticks
-    s[r + L.BUSY] = start + ticks
+def sdram_read(memory: MemoryState, region: RegionState, address: int, size: int, overhead: int) -> int:
+    """One read past the cache, at ``memory.now``; returns its ticks, of which ``overhead`` are not the memory's."""
+    now = memory.now
+    beats = max(1, (size + (1 << region.width_shift) - 1) >> region.width_shift)
+    start = max(now, region.busy_until)
+    ticks = sdram_row(memory, region, address, start) + overhead + columns(memory, region, address, beats)
+    region.occupied += ticks
+    region.busy_until = start + ticks
     return start + ticks - now
 
 
 @native
-def sdram_reads(s: State, r: int, address: int, n: int, size: int) -> int:
+def sdram_reads(memory: MemoryState, region: RegionState, address: int, n: int, size: int) -> int:
     """``n`` reads of one stream, some of whose columns may have been read ahead."""
-    now = s[L.NOW]
+    now = memory.now
     for i in range(n):
-        sdram_read(s, r, address + i * size, size, s[r + L.OVERHEAD_R])
-    return s[r + L.BUSY] - now
+        sdram_read(memory, region, address + i * size, size, region.read_overhead)
+    return region.busy_until - now
 
 
 @native
-def sdram_run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
+def sdram_run(
+    memory: MemoryState, region: RegionState, address: int, n: int, size: int, write: int, gap: int, inter: int
+) -> int:
     """``n`` uncached accesses; see the module's text."""
-    now = s[L.NOW]
-    if s[r + L.AHEAD]:
+    now = memory.now
+    if region.columns_ahead:
         if not write and not inter:
-            return sdram_reads(s, r, address, n, size)
-        read_fifo.flush(s, r)
-    beats = max(1, (size + (1 << s[r + L.WIDTH]) - 1) >> s[r + L.WIDTH])
-    start = max(now, s[r + L.BUSY])
-    row = sdram_row(s, r, address, start)
-    again = s[r + L.T_RP] + s[r + L.T_RCD] if inter and row > 0 else 0
+            return sdram_reads(memory, region, address, n, size)
+        read_fifo.flush(region)
+    beats = max(1, (size + (1 << region.width_shift) - 1) >> region.width_shift)
+    start = max(now, region.busy_until)
+    row = sdram_row(memory, region, address, start)
+    again = region.t_rp + region.t_rcd if inter and row > 0 else 0
     if write:
-        each = s[r + L.OVERHEAD_W] + beats * s[r + L.T_CLK]
+        each = region.write_overhead + beats * region.t_clk
         total = row + n * each + (n - 1) * again
-        s[r + L.OCCUPIED] += total
-        s[r + L.LAST_WRITE], s[r + L.LAST_ADDRESS] = start + total, bank_of(s, r, address)
-        s[r + L.BUSY] = start + total
-        backlog = start + total - s[r + L.FIFO] * each - (now + n * gap)
+        region.occupied += total
+        region.last_write, region.last_write_bank = start + total, bank_of(region, address)
+        region.busy_until = start + total
+        backlog = start + total - region.write_fifo * each - (now + n * gap)
         if again:
-            s[r + L.ROW_MISSES] += n - 1
+            region.row_misses += n - 1
         return max(0, backlog)
-    each = s[r + L.OVERHEAD_R] + s[r + L.T_CL] + beats * s[r + L.T_CLK]
+    each = region.read_overhead + region.t_cl + beats * region.t_clk
     if again:
-        s[r + L.ROW_MISSES] += n - 1
+        region.row_misses += n - 1
     stall = (start - now) + row + n * each + (n - 1) * again
-    s[r + L.OCCUPIED] += row + n * each + (n - 1) * again
-    s[r + L.BUSY] = now + stall
+    region.occupied += row + n * each + (n - 1) * again
+    region.busy_until = now + stall
     return stall
 
 
 @inlined
-def sdram_line(s: State, r: int, address: int, line: int, write: int, start: int) -> tuple[int, int]:
+def sdram_line(
+    memory: MemoryState, region: RegionState, address: int, line: int, write: int, start: int
+) -> tuple[int, int]:
     """One cache line from ``start``: ticks until the first (critical) word, and until the last."""
-    beats = max(1, line >> s[r + L.WIDTH])
-    row = sdram_row(s, r, address, start)
+    beats = max(1, line >> region.width_shift)
+    row = sdram_row(memory, region, address, start)
     if write:
-        read_fifo.flush(s, r)
-        first = row + s[r + L.OVERHEAD_W]
-        last = first + beats * s[r + L.T_CLK]
-        s[r + L.LAST_WRITE], s[r + L.LAST_ADDRESS] = start + last, bank_of(s, r, address)
+        read_fifo.flush(region)
+        first = row + region.write_overhead
+        last = first + beats * region.t_clk
+        region.last_write, region.last_write_bank = start + last, bank_of(region, address)
     else:
-        head = row + s[r + L.OVERHEAD_R]
-        last = head + columns(s, r, address, beats)
-        first = last - (beats - max(1, 8 >> s[r + L.WIDTH])) * s[r + L.T_CLK]
-    s[r + L.OCCUPIED] += last
-    s[r + L.BUSY] = start + last
+        head = row + region.read_overhead
+        last = head + columns(memory, region, address, beats)
+        first = last - (beats - max(1, 8 >> region.width_shift)) * region.t_clk
+    region.occupied += last
+    region.busy_until = start + last
     return first, last
 
 
 @native
-def qspi_read(s: State, r: int, address: int, size: int) -> int:
+def qspi_read(memory: MemoryState, region: RegionState, address: int, size: int) -> int:
     """Ticks for ``size`` bytes: a new command unless they follow the last ones."""
-    data = size * s[r + L.BEAT]
-    if address == s[r + L.LAST_ADDRESS]:
+    data = size * region.beat
+    if address == region.next_address:
         ticks = data
     else:
-        ticks = s[r + L.COMMAND] + data + s[r + L.CS_HIGH]
-    s[r + L.LAST_ADDRESS] = address + size
-    s[r + L.OCCUPIED] += ticks
-    return ticks + s[r + L.OVERHEAD_R]
+        ticks = region.command + data + region.cs_high
+    region.next_address = address + size
+    region.occupied += ticks
+    return ticks + region.read_overhead
 
 
 @native
-def flash_line(s: State, r: int, address: int) -> int:
+def flash_line(memory: MemoryState, region: RegionState, address: int) -> int:
     """Ticks for a data read through the accelerator's data lines (LRU), or through the one-line read latch."""
-    line = address >> s[r + L.LINE]
-    lines = s[r + L.A_LINES]
-    if s[r + L.UNIFIED]:
-        return flash_accelerator.read(s, r, line)
+    line = address >> region.line_shift
+    lines = region.data_lines
+    if region.unified:
+        return flash_accelerator.read(memory, region, line)
     if lines == 0:
-        if s[r + L.LATCH] == line:
+        if region.latched_line == line:
             return 0
-        s[r + L.LATCH] = line
-        s[r + L.OCCUPIED] += s[r + L.WAIT] + s[r + L.BEAT]
-        return s[r + L.WAIT] + s[r + L.LATENCY_R]
-    ways = s[r + L.A_WAYS]
-    base = s[r + L.ACCEL] + (line & (lines // ways - 1)) * ways
-    place = ways - 1
+        region.latched_line = line
+        region.occupied += region.wait + region.beat
+        return region.wait + region.read_latency
+    ways = region.data_ways
+    of_set = Words(memory, region.data_line_store + (line & (lines // ways - 1)) * ways)
+    way = ways - 1
     hit = False
     for i in range(ways):
-        if s[base + i] == line:
-            place = i
+        if of_set[i] == line:
+            way = i
             hit = True
             break
-    for i in range(place, 0, -1):
-        s[base + i] = s[base + i - 1]
-    s[base] = line
+    for i in range(way, 0, -1):
+        of_set[i] = of_set[i - 1]
+    of_set[0] = line
     if hit:
-        s[r + L.A_HITS] += 1
+        region.data_hits += 1
         return 0
-    s[r + L.A_MISSES] += 1
-    return flash_accelerator.read_data(s, r)
+    region.data_misses += 1
+    return flash_accelerator.read_data(memory, region)
 
 
 @inlined
-def run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
+def run(
+    memory: MemoryState, region: RegionState, address: int, n: int, size: int, write: int, gap: int, inter: int
+) -> int:
     """``n`` uncached accesses of any device; returns the core's stall in ticks."""
-    kind = s[r + L.KIND]
+    kind = region.kind
     if kind == L.TCM:
         return 0
     if kind == L.SRAM:
-        s[r + L.OCCUPIED] += n * s[r + L.BEAT]
+        region.occupied += n * region.beat
         if write:
-            return n * max(0, s[r + L.LATENCY_W] - gap)
-        return n * s[r + L.LATENCY_R]
+            return n * max(0, region.write_latency - gap)
+        return n * region.read_latency
     if kind == L.SDRAM:
-        return sdram_run(s, r, address, n, size, write, gap, inter)
+        return sdram_run(memory, region, address, n, size, write, gap, inter)
     if kind == L.FLASH:
-        if s[r + L.A_LINES] == 0 and inter:
-            s[r + L.LATCH] = -1  # another stream used the latch in between
-            return n * flash_line(s, r, address)
+        if region.data_lines == 0 and inter:
+            region.latched_line = -1  # another stream used the latch in between
+            return n * flash_line(memory, region, address)
         stall = 0
         last = -1
         for i in range(n):
-            line = (address + i * size) >> s[r + L.LINE]
+            line = (address + i * size) >> region.line_shift
             if line != last:
-                stall += flash_line(s, r, address + i * size)
+                stall += flash_line(memory, region, address + i * size)
                 last = line
         return stall
     stall = 0
     for i in range(n):
         if inter:
-            s[r + L.LAST_ADDRESS] = -1
-        stall += qspi_read(s, r, address + i * size, size)
+            region.next_address = -1
+        stall += qspi_read(memory, region, address + i * size, size)
     return stall
 
 
 @inlined
-def line(s: State, r: int, address: int, bytes_: int, write: int, start: int) -> tuple[int, int]:
+def line(
+    memory: MemoryState, region: RegionState, address: int, bytes_: int, write: int, start: int
+) -> tuple[int, int]:
     """One cache line of any device from ``start``: ticks until the first word and until the last."""
-    kind = s[r + L.KIND]
+    kind = region.kind
     if kind == L.SDRAM:
-        return sdram_line(s, r, address, bytes_, write, start)
+        return sdram_line(memory, region, address, bytes_, write, start)
     if kind == L.SRAM:
-        latency = s[r + L.LATENCY_W] if write else s[r + L.LATENCY_R]
-        beats = max(1, bytes_ >> s[r + L.WIDTH])
-        s[r + L.OCCUPIED] += beats * s[r + L.BEAT]
-        s[r + L.BUSY] = start + latency + (beats - 1) * s[r + L.BEAT]
-        return latency, latency + (beats - 1) * s[r + L.BEAT]
+        latency = region.write_latency if write else region.read_latency
+        beats = max(1, bytes_ >> region.width_shift)
+        region.occupied += beats * region.beat
+        region.busy_until = start + latency + (beats - 1) * region.beat
+        return latency, latency + (beats - 1) * region.beat
     if kind == L.FLASH:
-        latency = s[r + L.LATENCY_R]
+        latency = region.read_latency
         total = 0
-        for _ in range(max(1, bytes_ >> s[r + L.LINE])):
-            total += s[r + L.WAIT]
+        for _ in range(max(1, bytes_ >> region.line_shift)):
+            total += region.wait
         beats = max(1, bytes_ >> 3)
-        stream = (beats - 1) * s[r + L.BEAT]
-        s[r + L.OCCUPIED] += total + beats * s[r + L.BEAT]
-        s[r + L.BUSY] = start + latency + total + stream
-        return latency + s[r + L.WAIT], latency + total + stream
-    ticks = qspi_read(s, r, address, bytes_)
-    s[r + L.BUSY] = start + ticks
-    return ticks - (bytes_ - 8) * s[r + L.BEAT], ticks
+        stream = (beats - 1) * region.beat
+        region.occupied += total + beats * region.beat
+        region.busy_until = start + latency + total + stream
+        return latency + region.wait, latency + total + stream
+    ticks = qspi_read(memory, region, address, bytes_)
+    region.busy_until = start + ticks
+    return ticks - (bytes_ - 8) * region.beat, ticks

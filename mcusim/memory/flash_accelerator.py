@@ -20,162 +20,178 @@ code is fetched when it begins); whether lines that are held start a prefetch is
 from __future__ import annotations
 
 from mcusim.memory import state_layout as L
-from mcusim.native.compile import State, native
+from mcusim.memory.state_layout import CodeLines, FlashLine, MemoryState, RegionState
+from mcusim.native.compile import inlined, native
+
+NO_LINE = -1
+
+
+@inlined
+def code_lines(memory: MemoryState, region: RegionState) -> CodeLines:
+    """The instruction lines of the region's accelerator."""
+    return CodeLines(memory, region.code_line_store)
 
 
 @native
-def held(s: State, r: int, line: int) -> int:
-    """Offset of the record of flash line number ``line`` among the instruction lines, or -1."""
-    at = s[r + L.I_ACCEL]
-    slot = s[at + (line & (L.BUCKETS - 1))]
-    while slot >= 0 and s[slot + L.I_TAG] != line:
-        slot = s[slot + L.I_NEXT]
-    return slot
+def find_line(memory: MemoryState, region: RegionState, line: int) -> int:
+    """Index of flash line number ``line`` among the instruction lines, or NO_LINE."""
+    held = code_lines(memory, region)
+    index = held.first[line & (L.BUCKETS - 1)]
+    while index >= 0 and held.lines[index].tag != line:
+        index = held.lines[index].next
+    return index
 
 
 @native
-def forget(s: State, at: int, slot: int) -> None:
-    """Take the line in record ``slot`` out of its bucket."""
-    here = at + (s[slot + L.I_TAG] & (L.BUCKETS - 1))
-    while s[here] != slot:
-        here = s[here] + L.I_NEXT
-    s[here] = s[slot + L.I_NEXT]
+def unlink(held: CodeLines, index: int) -> None:
+    """Take the line at ``index`` out of its bucket."""
+    line = held.lines[index]
+    bucket = line.tag & (L.BUCKETS - 1)
+    before = held.first[bucket]
+    if before == index:
+        held.first[bucket] = line.next
+        return
+    while held.lines[before].next != index:
+        before = held.lines[before].next
+    held.lines[before].next = line.next
 
 
 @native
-def used(s: State, r: int, slot: int) -> None:
-    """The line in record ``slot`` is the most recently used one."""
-    s[r + L.I_CLOCK] += 1
-    s[slot + L.I_AGE] = s[r + L.I_CLOCK]
+def touch(region: RegionState, line: FlashLine) -> None:
+    """The line is the most recently used one."""
+    region.lookups += 1
+    line.age = region.lookups
 
 
 @native
-def hold(s: State, r: int, line: int) -> None:
-    """Copy ``line`` into the instruction lines in place of the least recently used one of its set."""
-    at = s[r + L.I_ACCEL]
-    ways = s[r + L.I_WAYS]
-    slot = at + L.BUCKETS + (line & (s[r + L.I_LINES] // ways - 1)) * ways * L.I_LINE
-    for other in range(slot + L.I_LINE, slot + ways * L.I_LINE, L.I_LINE):
-        if s[other + L.I_AGE] < s[slot + L.I_AGE]:
-            slot = other
-    if s[slot + L.I_TAG] >= 0:
-        forget(s, at, slot)
-    bucket = at + (line & (L.BUCKETS - 1))
-    s[slot + L.I_TAG], s[slot + L.I_NEXT] = line, s[bucket]
-    s[bucket] = slot
-    used(s, r, slot)
+def insert(memory: MemoryState, region: RegionState, number: int) -> None:
+    """Copy line ``number`` into the instruction lines in place of the least recently used one of its set."""
+    held = code_lines(memory, region)
+    ways = region.code_ways
+    first = (number & (region.code_lines // ways - 1)) * ways
+    index = first
+    for other in range(first + 1, first + ways):
+        if held.lines[other].age < held.lines[index].age:
+            index = other
+    line = held.lines[index]
+    if line.tag >= 0:
+        unlink(held, index)
+    bucket = number & (L.BUCKETS - 1)
+    line.tag, line.next = number, held.first[bucket]
+    held.first[bucket] = index
+    touch(region, line)
 
 
 @native
-def read_flash(s: State, r: int, line: int) -> int:
+def read_flash(memory: MemoryState, region: RegionState, line: int) -> int:
     """Read ``line`` of code from flash and keep it, now or when the prefetch under way is over; returns the wait."""
-    now = s[L.NOW]
-    left = max(0, s[r + L.BUSY] - now)
-    wait = s[r + L.WAIT] + s[r + L.LATENCY_R]
-    s[r + L.OCCUPIED] += s[r + L.WAIT] + s[r + L.BEAT]
-    if s[r + L.CANCELS]:
-        s[r + L.OCCUPIED] -= left
+    now = memory.now
+    left = max(0, region.busy_until - now)
+    wait = region.wait + region.read_latency
+    region.occupied += region.wait + region.beat
+    if region.cancels_prefetch:
+        region.occupied -= left
     else:
         wait += left
-    s[r + L.READS] += 1
-    s[r + L.READ_BYTES] += 1 << s[r + L.LINE]
-    s[r + L.BUSY] = now + wait
-    if s[r + L.I_LINES] > 0:
-        hold(s, r, line)
+    region.reads += 1
+    region.read_bytes += 1 << region.line_shift
+    region.busy_until = now + wait
+    if region.code_lines > 0:
+        insert(memory, region, line)
     return wait
 
 
 @native
-def read_data(s: State, r: int) -> int:
+def read_data(memory: MemoryState, region: RegionState) -> int:
     """A read of data goes to the flash; returns its wait in ticks, which puts off or is put off by a prefetch."""
-    access = s[r + L.WAIT] + s[r + L.BEAT]
-    wait = s[r + L.WAIT] + s[r + L.LATENCY_R]
-    left = s[r + L.PREFETCHED_AT] - s[L.NOW]
-    s[r + L.OCCUPIED] += access
+    access = region.wait + region.beat
+    wait = region.wait + region.read_latency
+    left = region.prefetch_ready - memory.now
+    region.occupied += access
     if left <= 0:
         return wait
-    if s[r + L.CANCELS] == 0:
+    if region.cancels_prefetch == 0:
         return wait + (left if left <= access else 0)
-    s[r + L.OCCUPIED] += max(0, access - left)
-    s[r + L.PREFETCHED_AT] = max(s[r + L.PREFETCHED_AT], s[L.NOW] + wait + access)
-    s[r + L.BUSY] = max(s[r + L.BUSY], s[r + L.PREFETCHED_AT])
+    region.occupied += max(0, access - left)
+    region.prefetch_ready = max(region.prefetch_ready, memory.now + wait + access)
+    region.busy_until = max(region.busy_until, region.prefetch_ready)
     return wait
 
 
 @native
-def prefetch(s: State, r: int, line: int, now: int) -> None:
+def prefetch(memory: MemoryState, region: RegionState, line: int, now: int) -> None:
     """Start to read ``line`` after the one that the core gets at ``now``, unless it is present."""
-    if s[r + L.PREFETCHES] == 0 or line == s[r + L.PREFETCH] or held(s, r, line) >= 0:
+    if region.prefetches == 0 or line == region.prefetched_line or find_line(memory, region, line) >= 0:
         return
-    access = s[r + L.WAIT] + s[r + L.BEAT]
-    s[r + L.PREFETCH] = line
-    s[r + L.PREFETCHED_AT] = max(now - s[r + L.BEAT], s[r + L.BUSY]) + access
-    s[r + L.BUSY] = s[r + L.PREFETCHED_AT]
-    s[r + L.OCCUPIED] += access
+    access = region.wait + region.beat
+    region.prefetched_line = line
+    region.prefetch_ready = max(now - region.beat, region.busy_until) + access
+    region.busy_until = region.prefetch_ready
+    region.occupied += access
 
 
 @native
-def missed(s: State, r: int, line: int) -> int:
+def miss(memory: MemoryState, region: RegionState, line: int) -> int:
     """The core comes to ``line``, which is not held; returns its wait in ticks."""
-    left = s[r + L.PREFETCHED_AT] - s[L.NOW]
-    if line == s[r + L.PREFETCH] and (left <= s[r + L.WAIT] + s[r + L.BEAT] or s[r + L.CANCELS] == 0):
-        s[r + L.F_PREFETCHED] += 1
-        if s[r + L.KEEPS] and s[r + L.I_LINES] > 0:
-            hold(s, r, line)
+    left = region.prefetch_ready - memory.now
+    if line == region.prefetched_line and (left <= region.wait + region.beat or region.cancels_prefetch == 0):
+        region.prefetch_hits += 1
+        if region.keeps_prefetched and region.code_lines > 0:
+            insert(memory, region, line)
         return max(0, left)
-    s[r + L.F_MISSES] += 1
-    if left > 0 and s[r + L.CANCELS]:
-        s[r + L.PREFETCH], s[r + L.PREFETCHED_AT] = -1, 0
-    return read_flash(s, r, line)
+    region.code_misses += 1
+    if left > 0 and region.cancels_prefetch:
+        region.prefetched_line, region.prefetch_ready = -1, 0
+    return read_flash(memory, region, line)
 
 
 @native
-def fetch(s: State, r: int, line: int) -> int:
-    """The core comes to code in flash line number ``line`` at ``s[NOW]``; returns its wait in ticks."""
-    if line == s[r + L.CURRENT]:
-        s[r + L.F_HITS] += 1
+def fetch(memory: MemoryState, region: RegionState, line: int) -> int:
+    """The core comes to code in flash line number ``line`` at ``memory.now``; returns its wait in ticks."""
+    if line == region.current_line:
+        region.code_hits += 1
         return 0
-    s[r + L.CURRENT] = line
-    slot = held(s, r, line)
-    if slot >= 0:
-        s[r + L.F_HITS] += 1
-        used(s, r, slot)
+    region.current_line = line
+    index = find_line(memory, region, line)
+    if index >= 0:
+        region.code_hits += 1
+        touch(region, code_lines(memory, region).lines[index])
         wait = 0
     else:
-        wait = missed(s, r, line)
-    prefetch(s, r, line + 1, s[L.NOW] + wait)
+        wait = miss(memory, region, line)
+    prefetch(memory, region, line + 1, memory.now + wait)
     return wait
 
 
 @native
-def fetch_lines(s: State, r: int, address: int, end: int, rate: int) -> int:
+def fetch_lines(memory: MemoryState, region: RegionState, address: int, end: int, rate: int) -> int:
     """Code from ``address`` to ``end``, line by line, the core taking ``rate`` / 65,536 ticks a byte; returns the wait.
 
-    ``s[NOW]`` goes on by the wait.
+    ``memory.now`` goes on by the wait.
     """
-    shift = s[r + L.LINE]
+    shift = region.line_shift
     first = address >> shift
-    begin = s[L.NOW]
+    begin = memory.now
     wait = 0
     for line in range(first, ((end - 1) >> shift) + 1):
         if line > first:
-            s[L.NOW] = begin + wait + (((line << shift) - address) * rate >> 16)
-        wait += fetch(s, r, line)
-    s[L.NOW] = begin + wait
+            memory.now = begin + wait + (((line << shift) - address) * rate >> 16)
+        wait += fetch(memory, region, line)
+    memory.now = begin + wait
     return wait
 
 
 @native
-def read(s: State, r: int, line: int) -> int:
+def read(memory: MemoryState, region: RegionState, line: int) -> int:
     """A data read in flash line number ``line`` through unified lines; returns its wait in ticks."""
-    slot = held(s, r, line)
-    s[L.AGAIN] = -1
-    if slot >= 0:
-        used(s, r, slot)
-    if slot >= 0 or line == s[r + L.CURRENT]:
-        s[r + L.A_HITS] += 1
+    index = find_line(memory, region, line)
+    memory.last_block = -1
+    if index >= 0:
+        touch(region, code_lines(memory, region).lines[index])
+    if index >= 0 or line == region.current_line:
+        region.data_hits += 1
         return 0
-    s[r + L.A_MISSES] += 1
-    if s[r + L.I_LINES] > 0:
-        hold(s, r, line)
-    return read_data(s, r)
+    region.data_misses += 1
+    if region.code_lines > 0:
+        insert(memory, region, line)
+    return read_data(memory, region)

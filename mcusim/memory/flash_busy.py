@@ -7,15 +7,16 @@ Not modelled: DMA beats, which read the flash at once.
 from __future__ import annotations
 
 from mcusim.memory import state_layout as L
-from mcusim.native.compile import State, native
+from mcusim.memory.state_layout import MemoryState, RegionState
+from mcusim.native.compile import native
 
 
 @native
-def until(s: State, r: int, address: int) -> int:
-    """The end of the operation that keeps ``address`` of block ``r`` from being read, in ticks; 0: there is none."""
-    place = address & s[r + L.P_MASK]
-    if s[r + L.KIND] != L.FLASH or place < s[r + L.P_LOW] or place >= s[r + L.P_HIGH]:
+def busy_until(memory: MemoryState, region: RegionState, address: int) -> int:
+    """The end of the operation that keeps ``address`` of the region from being read, in ticks; 0: there is none."""
+    offset = address & region.program_mask
+    if region.kind != L.FLASH or offset < region.program_low or offset >= region.program_high:
         return 0
-    if s[r + L.P_UNTIL] > s[L.NOW] and s[r + L.I_LINES] >= 0:
-        s[r + L.PREFETCH] = -1
-    return s[r + L.P_UNTIL]
+    if region.program_until > memory.now and region.code_lines >= 0:
+        region.prefetched_line = -1
+    return region.program_until

@@ -11,28 +11,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcusim.memory import state_layout as L
-from mcusim.native.compile import State, native
+from mcusim.memory.state_layout import MemoryState, OperandRange
+from mcusim.native.compile import native
+from mcusim.native.structs import offset_of
 
 
 @native
-def charge(s: State, address: int, stall: int) -> None:
+def charge(memory: MemoryState, address: int, stall: int) -> None:
     """Count ``stall`` ticks for the range that contains ``address``, if one does."""
-    at = L.OPERANDS
-    for _ in range(s[L.OPERAND_COUNT]):
-        if s[at + L.O_LOW] <= address < s[at + L.O_HIGH]:
-            s[at + L.O_STALL] += stall
+    for i in range(memory.operand_count):
+        operand = memory.operands[i]
+        if operand.low <= address < operand.high:
+            operand.stall += stall
             return
-        at += L.OPERAND
 
 
-def begin(s: State, ranges: Sequence[tuple[int, int]]) -> None:
+def begin(memory: MemoryState, ranges: Sequence[tuple[int, int]]) -> None:
     """Count from now on for ``ranges`` (first address, end); of those that overlap the first counts."""
-    s[L.OPERAND_COUNT] = count = min(len(ranges), L.MAX_OPERANDS)
-    for at, (low, high) in zip(range(L.OPERANDS, L.HEADER, L.OPERAND), ranges[:count], strict=False):
-        s[at + L.O_LOW], s[at + L.O_HIGH], s[at + L.O_STALL] = low, high, 0
+    memory.operand_count = count = min(len(ranges), L.MAX_OPERANDS)
+    if count:
+        memory.operands.table(count)[:] = [(low, high, 0) for low, high in ranges[:count]]
 
 
-def counted(s: State) -> list[int]:
+def counted(memory: MemoryState) -> list[int]:
     """Ticks of each range since :func:`begin`."""
-    ticks: list[int] = s[L.OPERANDS + L.O_STALL : L.OPERANDS + L.OPERAND * int(s[L.OPERAND_COUNT]) : L.OPERAND].tolist()
+    ticks: list[int] = memory.operands.table(memory.operand_count)[:, offset_of(OperandRange.stall)].tolist()
     return ticks

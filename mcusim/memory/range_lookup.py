@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 from mcusim.memory import state_layout as L
-from mcusim.native.compile import State, native
+from mcusim.memory.state_layout import AddressRange, MemoryState
+from mcusim.native.compile import inlined, native
+
+
+@inlined
+def range_at(memory: MemoryState, index: int) -> AddressRange:
+    """One of the sorted ranges."""
+    return AddressRange(memory, memory.first_range + index * L.RANGE)
+
+
+@inlined
+def slot_of(address: int) -> int:
+    """Where a range of that address is remembered."""
+    return ((address >> 12) ^ (address >> 25)) & (L.FOUNDS - 1)
 
 
 @native
-def search(s: State, address: int) -> int:
-    """Offset of the range record that contains ``address`` by bisection of the sorted ranges, or -1; remembers it."""
-    low, high = 0, s[L.RANGES]
+def search(memory: MemoryState, address: int) -> int:
+    """Offset of the range that contains ``address`` by bisection of the sorted ranges, or -1; remembers it."""
+    low, high = 0, memory.ranges
     while low < high:
         middle = (low + high) >> 1
-        if address < s[s[L.RANGE_BASE] + middle * L.RANGE + L.HIGH]:
+        if address < range_at(memory, middle).high:
             high = middle
         else:
             low = middle + 1
-    q = s[L.RANGE_BASE] + low * L.RANGE
-    if low == s[L.RANGES] or address < s[q + L.LOW]:
+    if low == memory.ranges or address < range_at(memory, low).low:
         return -1
-    s[L.FOUND + (((address >> 12) ^ (address >> 25)) & (L.FOUNDS - 1))] = q
-    return q
+    memory.recent_ranges[slot_of(address)] = memory.first_range + low * L.RANGE
+    return memory.first_range + low * L.RANGE
 
 
 @native
-def find(s: State, address: int) -> int:
-    """Offset of the range record that contains ``address``, or -1 where there is none. Unsigned 32-bit addresses."""
-    q = s[L.FOUND + (((address >> 12) ^ (address >> 25)) & (L.FOUNDS - 1))]
-    if s[q + L.LOW] <= address < s[q + L.HIGH]:
-        return q
-    return search(s, address)
+def find(memory: MemoryState, address: int) -> int:
+    """Offset of the range that contains ``address``, or -1 where there is none. Unsigned 32-bit addresses."""
+    offset = memory.recent_ranges[slot_of(address)]
+    addresses = AddressRange(memory, offset)
+    if addresses.low <= address < addresses.high:
+        return offset
+    return search(memory, address)

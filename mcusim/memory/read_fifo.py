@@ -12,54 +12,54 @@ Not modelled: the end of a burst that the FIFO had ahead, a second device behind
 
 from __future__ import annotations
 
-from mcusim.memory import state_layout as L
-from mcusim.native.compile import State, inlined, native
+from mcusim.memory.state_layout import RegionState
+from mcusim.native.compile import inlined, native
 
 
 @inlined
-def flush(s: State, r: int) -> None:
+def flush(region: RegionState) -> None:
     """What was read ahead is lost."""
-    s[r + L.COLUMNS_HELD] = 0
+    region.columns_held = 0
 
 
 @native
-def place(s: State, r: int, column: int) -> int:
+def index_of(region: RegionState, column: int) -> int:
     """Where ``column`` is, or -1."""
-    for i in range(s[r + L.COLUMNS_HELD]):
-        if s[r + L.COLUMNS + i] == column:
+    for i in range(region.columns_held):
+        if region.columns[i] == column:
             return i
     return -1
 
 
 @native
-def take(s: State, r: int, at: int) -> None:
-    """The line ``at`` is free; younger ones move up."""
-    s[r + L.COLUMNS_HELD] -= 1
-    for i in range(at, s[r + L.COLUMNS_HELD]):
-        s[r + L.COLUMNS + i] = s[r + L.COLUMNS + i + 1]
+def remove(region: RegionState, index: int) -> None:
+    """The line ``index`` is free; younger ones move up."""
+    region.columns_held -= 1
+    for i in range(index, region.columns_held):
+        region.columns[i] = region.columns[i + 1]
 
 
 @native
-def given(s: State, r: int, column: int, most: int) -> int:
+def pop_hits(region: RegionState, column: int, most: int) -> int:
     """How many of ``most`` columns from ``column`` on the FIFO has, one behind another; they are given away."""
     n = 0
-    while n < most and s[r + L.COLUMNS_HELD]:
-        at = place(s, r, column + n)
-        if at < 0:
+    while n < most and region.columns_held:
+        index = index_of(region, column + n)
+        if index < 0:
             break
-        take(s, r, at)
+        remove(region, index)
         n += 1
     return n
 
 
 @native
-def read_ahead(s: State, r: int, column: int) -> None:
+def read_ahead(region: RegionState, column: int) -> None:
     """A read of the memory has ended before ``column``: what comes in during its CAS latency."""
-    for c in range(column, column + s[r + L.AHEAD]):
-        if c & s[r + L.COLUMN_MASK] == 0:  # of the next row
+    for c in range(column, column + region.columns_ahead):
+        if c & region.column_mask == 0:  # of the next row
             return
-        if place(s, r, c) < 0:
-            if s[r + L.COLUMNS_HELD] == s[r + L.READ_FIFO]:
-                take(s, r, 0)
-            s[r + L.COLUMNS + s[r + L.COLUMNS_HELD]] = c
-            s[r + L.COLUMNS_HELD] += 1
+        if index_of(region, c) < 0:
+            if region.columns_held == region.read_fifo:
+                remove(region, 0)
+            region.columns[region.columns_held] = c
+            region.columns_held += 1

@@ -6,12 +6,15 @@ blocks, the accelerators' lines, the tag arrays of the caches, and room for the 
 are *ticks*: ``TICK`` of them make a core cycle, so that a 108 MHz memory next to a 200 MHz core keeps its ratio to half
 a tick a clock.
 
-Each record's slots are assigned in the order of the lines below (:mod:`mcusim.native.records`).
+Each struct's fields lie in the order of the lines below (:mod:`mcusim.native.structs`). Names in capitals are offsets,
+for code that has words and no structs yet.
 """
 
 from __future__ import annotations
 
-from mcusim.native.records import Record
+from typing import Annotated
+
+from mcusim.native.structs import Struct, Structs, Words, offset_of
 
 TICK = 256  # ticks per core cycle
 VISIT = 32  # bytes: no visit crosses such a line, the granule of the replayed streams (less under a shorter cache line)
@@ -23,182 +26,598 @@ MAX_TRANSFERS = 64
 MAX_OPERANDS = 32
 MAX_RANGES = 256
 MAX_BANKS = 16
-MOST_REGION = 160  # slots of a region's block, at most
 MAX_COLUMNS = 16  # lines of a read FIFO
 BUCKETS = 256  # of the instruction lines of an accelerator
 
-# linefill buffer: line number (-1 none), word that came first, its arrival, ticks from word to word, the last's arrival
-fill = Record("linefill buffer")
-F_LINE, F_WORD, F_FIRST, F_STEP, F_LAST = fill.fields("F_LINE", "F_WORD", "F_FIRST", "F_STEP", "F_LAST")
-FILL = fill.freeze()
 
-# port of a DMA controller: when its next access to a memory begins, when it is free, the slot served last
-port = Record("DMA port")
-P_AT, P_FREE, P_LAST = port.fields("P_AT", "P_FREE", "P_LAST")
-PORT = port.freeze()
+class LinefillBuffer(Struct):
+    """A line on its way into a cache. ``line``: its number, -1 none; ``word_ticks``: from word to word."""
 
-controller = Record("DMA controller")  # the port that reads (ST: the peripheral port), and the one that writes
-READING, WRITING = controller.array("READING", PORT), controller.array("WRITING", PORT)
-CONTROLLER = controller.freeze()
+    line: int
+    first_word: int
+    first_arrival: int
+    word_ticks: int
+    last_arrival: int
 
-transfer = Record("DMA transfer")
-# what it is: ticks of each port before its access to a memory, of a bus clock; bytes of a beat, of a burst, of its
-# FIFO, and how many there are when it is emptied
-D_STATE, D_CONTROLLER, D_PRIORITY, D_BEGIN = transfer.fields("D_STATE", "D_CONTROLLER", "D_PRIORITY", "D_BEGIN")
-D_BEFORE_READ, D_BEFORE_WRITE, D_CLOCK = transfer.fields("D_BEFORE_READ", "D_BEFORE_WRITE", "D_CLOCK")
-D_BEAT, D_STEP, D_ROOM, D_THRESHOLD, D_SHARES = transfer.fields("D_BEAT", "D_STEP", "D_ROOM", "D_THRESHOLD", "D_SHARES")
-# of the port that writes: bytes of a beat and of a burst; do the addresses of source and target move on (0: they stay)
-D_BEAT_TO, D_STEP_TO, D_MOVES_FROM, D_MOVES_TO = transfer.fields("D_BEAT_TO", "D_STEP_TO", "D_MOVES_FROM", "D_MOVES_TO")
-# reads: next address, bytes to come, of these in the line of the memory, that memory's block, line of a flash read last
-D_READ, D_UNREAD, D_AHEAD, D_FROM, D_LINE = transfer.fields("D_READ", "D_UNREAD", "D_AHEAD", "D_FROM", "D_LINE")
-# writes: where their bytes come from, next address, bytes to come, of these in the lines of both, the target's block
-D_SOURCE, D_TARGET, D_LEFT, D_CHUNK, D_TO = transfer.fields("D_SOURCE", "D_TARGET", "D_LEFT", "D_CHUNK", "D_TO")
-# FIFO: bytes in it, those of them to be written now and from when, since when there is room for a read (NEVER: there is
-# none); bytes and end of the last read and of the last write
-D_LEVEL, D_DRAIN, D_READY, D_ROOM_AT = transfer.fields("D_LEVEL", "D_DRAIN", "D_READY", "D_ROOM_AT")
-D_FILLED, D_READ_END, D_FREED, D_WRITE_END = transfer.fields("D_FILLED", "D_READ_END", "D_FREED", "D_WRITE_END")
-# when the transfer ended, and when it lets go of its memories
-D_END, D_RELEASE = transfer.fields("D_END", "D_RELEASE")
-# where its next bytes are on the host: in memory at both ends, as the core sees the target (0: no data)
-D_MEM_FROM, D_MEM_TO, D_VIEW_TO = transfer.fields("D_MEM_FROM", "D_MEM_TO", "D_VIEW_TO")
-# for the sanitizer the writers of those and of what the core sees of the source, the writers it should find, and its
-# own number as one
-D_STORED_FROM, D_STORED_TO = transfer.fields("D_STORED_FROM", "D_STORED_TO")
-D_SEEN_FROM, D_SEEN_TO, D_MEANT, D_CODE = transfer.fields("D_SEEN_FROM", "D_SEEN_TO", "D_MEANT", "D_CODE")
-TRANSFER = transfer.freeze()
-# its states: slot free; under way; all beats made, its end not reported yet; reported
+
+class DmaPort(Struct):
+    """Of a DMA controller: when its next access to a memory begins, when it is free, the slot served last."""
+
+    next_access: int
+    free: int
+    last_slot: int
+
+
+class DmaController(Struct):
+    """The port that reads (ST: the peripheral port), and the one that writes."""
+
+    reading: DmaPort
+    writing: DmaPort
+
+
+class TransferState(Struct):
+    """A DMA transfer: what it is, how far its reads and its writes have come, its FIFO."""
+
+    state: int  # IDLE, ACTIVE, DONE, REPORTED
+    controller: int
+    priority: int
+    begin: int
+    # ticks of each port before its access to a memory, of a bus clock
+    before_read: int
+    before_write: int
+    bus_clock: int
+    # bytes of a beat, of a burst, of its FIFO, and how many there are when it is emptied
+    beat: int
+    burst: int
+    fifo_size: int
+    threshold: int
+    shares: int  # a bit for each block that it touches
+    # of the port that writes: bytes of a beat and of a burst; do addresses move on (0: they stay)
+    write_beat: int
+    write_burst: int
+    source_moves: int
+    target_moves: int
+    # reads: next address, bytes to come, of these in the line of the memory, that memory's block, line of a flash read
+    # last
+    read_address: int
+    unread: int
+    unread_in_line: int
+    source: int
+    last_line: int
+    # writes: where their bytes come from, next address, bytes to come, of these in the lines of both, the target's
+    # block
+    write_source: int
+    write_address: int
+    unwritten: int
+    unwritten_in_line: int
+    target: int
+    # FIFO: bytes in it, those of them to be written now and from when, since when there is room for a read (NEVER:
+    # there is none); bytes and end of the last read and of the last write
+    fifo_level: int
+    to_drain: int
+    drain_from: int
+    room_since: int
+    last_read: int
+    read_end: int
+    last_write: int
+    write_end: int
+    # when the transfer ended, and when it lets go of its memories
+    end: int
+    release: int
+    # where its next bytes are on the host: in memory at both ends, as the core sees the target (0: no data)
+    source_memory: int
+    target_memory: int
+    target_view: int
+    # for the sanitizer the writers of those and of what the core sees of the source, the writers it should find, and
+    # its own number as one
+    source_stored: int
+    target_stored: int
+    source_seen: int
+    target_seen: int
+    source_meant: int
+    code: int
+
+
 IDLE, ACTIVE, DONE, REPORTED = range(4)
+"""States of a transfer: slot free; under way; all beats made, its end not reported yet; reported."""
 
-# operand of the running kernel call: first address, end, ticks of stall
-operand = Record("operand")
-O_LOW, O_HIGH, O_STALL = operand.fields("O_LOW", "O_HIGH", "O_STALL")
-OPERAND = operand.freeze()
 
-# how all is that a transfer alone depends on: the moment, from when on the port that reads is free, the transfer, the
-# blocks of source and target
-kept = Record("kept round")
-R_AT, R_READING = kept.fields("R_AT", "R_READING")
-R_TRANSFER = kept.array("R_TRANSFER", TRANSFER)
-R_SOURCE, R_TARGET = kept.array("R_SOURCE", MOST_REGION), kept.array("R_TARGET", MOST_REGION)
-KEPT = kept.freeze()
+class OperandRange(Struct):
+    """Of the running kernel call: first address, end, ticks of stall."""
 
-header = Record("header")
-NOW = header.field("NOW")
-RANGES, RANGE_BASE = header.fields("RANGES", "RANGE_BASE")
-DCACHE, ICACHE = header.fields("DCACHE", "ICACHE")  # offsets of the caches, 0: none, or switched off
-HITS, MISSES, WRITEBACKS, IHITS, IMISSES = header.fields("HITS", "MISSES", "WRITEBACKS", "IHITS", "IMISSES")
-SEED = header.field("SEED")  # of a random replacement
-SHIFT = header.field("SHIFT")  # log2 of the bytes of a visit
-# of the emulated core: log2 of the bytes its bus moves at once, the caches' places whether they are on or off, the room
-# for its ranges
-BUS, DATA_AT, CODE_AT, ROOM = header.fields("BUS", "DATA_AT", "CODE_AT", "ROOM")
-# the code that costs nothing now: from, to, its region's block, the counter of its hits
-CODE_LOW, CODE_HIGH, CODE_BLOCK, CODE_COUNT = header.fields("CODE_LOW", "CODE_HIGH", "CODE_BLOCK", "CODE_COUNT")
-# where the last block ended, when the core came to its last line, where a hit is counted that nobody asks for
-CODE_END, CODE_SINCE, UNCOUNTED = header.fields("CODE_END", "CODE_SINCE", "UNCOUNTED")
-# the block fetched last, if all its lines were at hand: fetching it again changes nothing but the counts
-AGAIN, AGAIN_SIZE, AGAIN_LINES = header.fields("AGAIN", "AGAIN_SIZE", "AGAIN_LINES")
-# of the transfers in flight: when the next half of a beat begins, when the next region is no longer shared, slots in
-# use, up to when the engine has asked for all beats
-NEXT_BEAT, NEXT_RELEASE, SLOTS, ASKED = header.fields("NEXT_BEAT", "NEXT_RELEASE", "SLOTS", "ASKED")
-# of the sanitizer: address of its violations (0: off), the core's task, the stack from where to where
-VIOLATIONS, TASK, STACK_FROM, STACK_TO = header.fields("VIOLATIONS", "TASK", "STACK_FROM", "STACK_TO")
-WATCH = header.field(
-    "WATCH"
-)  # what watching a firmware needs (mcusim.memory.race_detector.layout), 0: off; VIOLATIONS is set too
-# of lines apart from what the core gets (mcusim.memory.cache.apart): the cache is off and has some; where the host
-# keeps their bytes then (0: nowhere); 1: dirty ones, 2: flash has changed behind some
-ASIDE, ASIDE_ROOM, APART = header.fields("ASIDE", "ASIDE_ROOM", "APART")
-FILM = header.field("FILM")  # address of what a film needs (mcusim.memory.film.record), 0: none is taken
-OPERAND_COUNT = header.field("OPERAND_COUNT")  # in use, of the running kernel call
-# when the last word of every fill under way is there, and the linefill buffers: two for data, one for code
-FILLED = header.field("FILLED")
-DATA_FILLS, CODE_FILL = header.array("DATA_FILLS", 2 * FILL), header.array("CODE_FILL", FILL)
-FOUND = header.array("FOUND", FOUNDS)  # range records last found
-CONTROLLERS = header.array("CONTROLLERS", MAX_CONTROLLERS * CONTROLLER)
-TRANSFERS = header.array("TRANSFERS", MAX_TRANSFERS * TRANSFER)
-ALONE = header.array("ALONE", TRANSFER)  # a transfer that nobody disturbs
-# a round of it (mcusim.memory.dma.rounds): what is known of it, how all was at its begin and at its end
-ROUND = header.field("ROUND")
-ROUND_BEGIN, ROUND_END = header.array("ROUND_BEGIN", KEPT), header.array("ROUND_END", KEPT)
-OPERANDS = header.array("OPERANDS", MAX_OPERANDS * OPERAND)
-HEADER = header.freeze()
-CONTROLLERS_END = CONTROLLERS + MAX_CONTROLLERS * CONTROLLER
+    low: int
+    high: int
+    stall: int
 
-address_range = Record("address range")
-# first address, end, region block, attribute (0 uncached, 1 write-through, 2 write-back), flags
-LOW, HIGH, BLOCK, ATTRIBUTE, FLAGS = address_range.fields("LOW", "HIGH", "BLOCK", "ATTRIBUTE", "FLAGS")
-# where the host has the byte of guest address 0 as the core sees it and in memory (0: nowhere), and its writer (two
-# bytes each) as seen, in memory, and as the program means it
-VIEW, MEM, SEEN, STORED, MEANT = address_range.fields("VIEW", "MEM", "SEEN", "STORED", "MEANT")
-# of a watched firmware: the instruction that last stored to each word, the exception whose handler did to each byte, a
-# byte of flags for each line of 32 (from that of address 0 on; 0: no cache)
-STORES, HANDLED, LINES = address_range.fields("STORES", "HANDLED", "LINES")
-RANGE = address_range.freeze()
-# flags; ALLOCATE: a write miss of write-back memory fills a line; FREE: no access ever waits; UNLESS_SHARED: none would
-# if no transfer in flight touched the region; WATCHED: the first access is noted; PROGRAMS: stores may go to the
-# controller of the flash
+
+class RegionState(Struct):
+    """A region's block: parameters, state and counters of its device. Times in ticks."""
+
+    kind: int  # TCM, SRAM, FLASH, SDRAM, QSPI
+    read_latency: int
+    write_latency: int
+    beat: int
+    width_shift: int  # log2 of the bytes of a beat
+    dma_latency: int  # of a DMA's read
+    arbitration: int  # in the bus matrix, of the first of a core's reads back to back
+    line_shift: int  # log2 of the bytes of a flash line
+    wait: int
+    data_lines: int
+    code_lines: int
+    line_change: int
+    data_ways: int
+    code_ways: int
+    write_fifo: int
+    read_overhead: int
+    write_overhead: int
+    t_cl: int
+    t_rcd: int
+    t_rp: int
+    t_rc: int
+    t_ras: int
+    t_wr: int
+    t_clk: int
+    t_refi: int
+    # read FIFO: its lines, columns read during the CAS latency (0: it is off), those of a row less one
+    read_fifo: int
+    columns_ahead: int
+    column_mask: int
+    banks: int
+    row_shift: int
+    row_mask: int
+    bank_shift: int
+    # QSPI: ticks of a command, between two
+    command: int
+    cs_high: int
+    # state
+    busy_until: int
+    next_refresh: int
+    latched_line: int  # of a flash without an accelerator
+    next_address: int  # of a QSPI, in sequence
+    last_write_bank: int  # of an SDRAM
+    last_write: int
+    data_line_store: int  # offset of the accelerator's data lines
+    open_row: Annotated[Words, MAX_BANKS]  # per bank, -1 closed
+    activated: Annotated[Words, MAX_BANKS]  # time of the last ACTIVATE per bank
+    columns_held: int
+    columns: Annotated[Words, MAX_COLUMNS]  # in the read FIFO
+    # counters: accesses, bytes, ticks the device was occupied, ticks the core stalled
+    reads: int
+    writes: int
+    read_bytes: int
+    write_bytes: int
+    occupied: int
+    stall: int
+    row_misses: int
+    refreshes: int
+    data_hits: int
+    data_misses: int
+    code_misses: int
+    # of the emulated core: lines of code it came to, ticks it stalled for them, in the accelerator, by its prefetch
+    fetches: int
+    fetch_stall: int
+    code_hits: int
+    prefetch_hits: int
+    # of transfers in flight: ticks of the core's stall while a beat held the memory, bytes of beats
+    waited: int
+    dma_read_bytes: int
+    dma_write_bytes: int
+    spared: int  # ticks that reads would have taken longer without the read FIFO
+    # accelerator: offset of its instruction lines, do data reads share them, does it prefetch, keep what it prefetched,
+    # end one for a miss; line the core is in, line prefetched, when it is there, count of look-ups
+    code_line_store: int
+    unified: int
+    prefetches: int
+    keeps_prefetched: int
+    cancels_prefetch: int
+    current_line: int
+    prefetched_line: int
+    prefetch_ready: int
+    lookups: int
+    # transfers that touch the region; a beat holds it since, until; an access of the core holds it until
+    transfers: int
+    held_since: int
+    held_until: int
+    taken_until: int
+    # a flash that is being programmed or erased: which bits of an address count, from where to where it cannot be read,
+    # and until when (``transfers`` counts the operation)
+    program_mask: int
+    program_low: int
+    program_high: int
+    program_until: int
+
+
+class RoundState(Struct):
+    """How all is that a transfer alone depends on: the moment, from when on the port that reads is free, the transfer,
+    the blocks of source and target."""
+
+    now: int
+    reading_free: int
+    transfer: TransferState
+    source: RegionState
+    target: RegionState
+
+
+class MemoryState(Struct, root=True):
+    """The header of the array."""
+
+    now: int
+    ranges: int
+    first_range: int
+    # offsets of the caches, 0: none, or switched off
+    data_cache: int
+    code_cache: int
+    hits: int
+    misses: int
+    writebacks: int
+    code_hits: int
+    code_misses: int
+    seed: int  # of a random replacement
+    visit_shift: int  # log2 of the bytes of a visit
+    # of the emulated core: log2 of the bytes its bus moves at once, the caches' offsets whether they are on or off, the
+    # room for its ranges
+    bus_shift: int
+    data_cache_block: int
+    code_cache_block: int
+    room: int
+    # the code that costs nothing now: from, to, its region's block, the counter of its hits
+    free_code_low: int
+    free_code_high: int
+    free_code_region: int
+    free_code_counter: int
+    # where the last block ended, when the core came to its last line, where a hit is counted that nobody asks for
+    code_end: int
+    code_since: int
+    uncounted: int
+    # the block fetched last, if all its lines were there: fetching it again changes nothing but the counts
+    last_block: int
+    last_block_size: int
+    last_block_lines: int
+    # of the transfers in flight: when the next half of a beat begins, when the next region is no longer shared, slots
+    # in use, up to when the engine has asked for all beats
+    next_beat: int
+    next_release: int
+    slots: int
+    beats_asked: int
+    # of the sanitizer: address of its violations (0: off), the core's task, the stack from where to where
+    violations: int
+    task: int
+    stack_low: int
+    stack_high: int
+    watch: int  # what watching a firmware needs (mcusim.memory.race_detector.layout), 0: off; violations is set too
+    # of lines apart from what the core gets (mcusim.memory.cache.apart): the cache is off and has some; where the host
+    # keeps their bytes then (0: nowhere); 1: dirty ones, 2: flash has changed behind some
+    aside: int
+    aside_room: int
+    apart: int
+    film: int  # address of what a film needs (mcusim.memory.film.record), 0: none is taken
+    operand_count: int  # in use, of the running kernel call
+    # when the last word of every fill under way is there, and the linefill buffers
+    filled: int
+    data_fills: Annotated[Structs[LinefillBuffer], 2]
+    code_fill: LinefillBuffer
+    recent_ranges: Annotated[Words, FOUNDS]  # range records last found
+    controllers: Annotated[Structs[DmaController], MAX_CONTROLLERS]
+    transfers: Annotated[Structs[TransferState], MAX_TRANSFERS]
+    lone_transfer: TransferState  # one that nobody disturbs
+    # a round of it (mcusim.memory.dma.rounds): what is known of it, how all was at its begin and at its end
+    round_known: int
+    round_begin: RoundState
+    round_end: RoundState
+    operands: Annotated[Structs[OperandRange], MAX_OPERANDS]
+
+
+class AddressRange(Struct):
+    """Addresses that map to one region's block."""
+
+    low: int
+    high: int
+    region: int
+    attribute: int  # 0 uncached, 1 write-through, 2 write-back
+    flags: int
+    # where the host has the byte of guest address 0 as the core sees it and in memory (0: nowhere), and its writer (two
+    # bytes each) as seen, in memory, and as the program means it
+    core_view: int
+    memory: int
+    seen: int
+    stored: int
+    meant: int
+    # of a watched firmware: the instruction that last stored to each word, the exception whose handler did to each
+    # byte, a byte of flags for each line of 32 (from that of address 0 on; 0: no cache)
+    stores: int
+    handled: int
+    lines: int
+
+
 DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE, UNLESS_SHARED, WATCHED, PROGRAMS = 1, 2, 4, 8, 16, 32, 64, 128, 256
+"""Flags of a range. ALLOCATE: a write miss of write-back memory fills a line; FREE: no access ever waits;
+UNLESS_SHARED: none would if no transfer in flight touched the region; WATCHED: the first access is noted; PROGRAMS:
+stores may go to the controller of the flash."""
 
-region = Record("region")
-# kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line)
-KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH = region.fields("KIND", "LATENCY_R", "LATENCY_W", "BEAT", "WIDTH")
-LATENCY_DMA = region.field("LATENCY_DMA")  # of a DMA's read
-ARBITRATION = region.field("ARBITRATION")  # in the bus matrix, of the first of a core's reads back to back
-LINE, WAIT, A_LINES, I_LINES, CHANGE = region.fields("LINE", "WAIT", "A_LINES", "I_LINES", "CHANGE")
-A_WAYS, I_WAYS = region.fields("A_WAYS", "I_WAYS")  # of the accelerator's data and instruction lines
-FIFO, OVERHEAD_R, OVERHEAD_W = region.fields("FIFO", "OVERHEAD_R", "OVERHEAD_W")
-T_CL, T_RCD, T_RP, T_RC, T_RAS = region.fields("T_CL", "T_RCD", "T_RP", "T_RC", "T_RAS")
-T_WR, T_CLK, T_REFI = region.fields("T_WR", "T_CLK", "T_REFI")
-# read FIFO: its lines, columns read during the CAS latency (0: it is off), those of a row less one
-READ_FIFO, AHEAD, COLUMN_MASK = region.fields("READ_FIFO", "AHEAD", "COLUMN_MASK")
-BANKS, ROW_SHIFT, ROW_MASK, BANK_SHIFT = region.fields("BANKS", "ROW_SHIFT", "ROW_MASK", "BANK_SHIFT")
-COMMAND, CS_HIGH = region.fields("COMMAND", "CS_HIGH")
-# dynamic state (LAST_ADDRESS: of a QSPI the next in sequence, of an SDRAM the bank of LAST_WRITE)
-BUSY, NEXT_REFRESH, LATCH = region.fields("BUSY", "NEXT_REFRESH", "LATCH")
-LAST_ADDRESS, LAST_WRITE, ACCEL = region.fields("LAST_ADDRESS", "LAST_WRITE", "ACCEL")
-OPEN = region.array("OPEN", MAX_BANKS)  # open row per bank, -1 closed
-ACTIVATED = region.array("ACTIVATED", MAX_BANKS)  # time of the last ACTIVATE per bank
-COLUMNS_HELD, COLUMNS = region.field("COLUMNS_HELD"), region.array("COLUMNS", MAX_COLUMNS)  # in the read FIFO
-# counters: accesses, bytes, ticks the device was occupied, ticks the core stalled
-READS, WRITES, READ_BYTES, WRITE_BYTES = region.fields("READS", "WRITES", "READ_BYTES", "WRITE_BYTES")
-OCCUPIED, STALL, ROW_MISSES, REFRESHES = region.fields("OCCUPIED", "STALL", "ROW_MISSES", "REFRESHES")
-A_HITS, A_MISSES, F_MISSES = region.fields("A_HITS", "A_MISSES", "F_MISSES")
-# of the emulated core: lines of code it came to, ticks it stalled for them, found in the accelerator, by its prefetch
-FETCHES, FETCH_STALL, F_HITS, F_PREFETCHED = region.fields("FETCHES", "FETCH_STALL", "F_HITS", "F_PREFETCHED")
-# of transfers in flight: ticks of the core's stall while a beat held the memory, bytes of beats
-WAITED, DMA_READ_BYTES, DMA_WRITE_BYTES = region.fields("WAITED", "DMA_READ_BYTES", "DMA_WRITE_BYTES")
-SPARED = region.field("SPARED")  # ticks that reads would have taken longer without the read FIFO
-COUNTERS = slice(READS, SPARED + 1)
-# accelerator: place of its instruction lines, do data reads share them, does it prefetch, keep what it prefetched, end
-# one for a miss; line the core is in, line prefetched, when it is there, count of look-ups
-I_ACCEL, UNIFIED, PREFETCHES, KEEPS = region.fields("I_ACCEL", "UNIFIED", "PREFETCHES", "KEEPS")
-CANCELS, CURRENT = region.fields("CANCELS", "CURRENT")
-PREFETCH, PREFETCHED_AT, I_CLOCK = region.fields("PREFETCH", "PREFETCHED_AT", "I_CLOCK")
-# transfers that touch the region; a beat holds it since, until; an access of the core holds it until
-SHARED, HELD_SINCE, HELD, TAKEN = region.fields("SHARED", "HELD_SINCE", "HELD", "TAKEN")
-# a flash that is being programmed or erased: which bits of an address count, from where to where it cannot be read, and
-# until when (SHARED counts the operation)
-P_MASK, P_LOW, P_HIGH, P_UNTIL = region.fields("P_MASK", "P_LOW", "P_HIGH", "P_UNTIL")
-REGION = region.freeze()
-assert REGION <= MOST_REGION
 
-# cache block: geometry, the replacement policy's number and a clock for it; its lines come behind, set by set
-cache = Record("cache")
-C_SETS, C_WAYS, C_LINE, C_SHIFT = cache.fields("C_SETS", "C_WAYS", "C_LINE", "C_SHIFT")
-C_REPLACE, C_WRITEBACK, C_CLOCK = cache.fields("C_REPLACE", "C_WRITEBACK", "C_CLOCK")
-CACHE = cache.freeze()
+class CacheLine(Struct):
+    """``tag``: line number, -1: the way is empty; ``age``: as the replacement policy means it, -1: the way is empty."""
 
-cache_line = Record("cache line")
-TAG = cache_line.field("TAG")  # line number, -1: the way is empty
-AGE = cache_line.field("AGE")  # as the replacement policy means it, -1: the way is empty
-DIRTY = cache_line.field("DIRTY")
-CACHE_LINE = cache_line.freeze()
+    tag: int
+    age: int
+    dirty: int
 
-# instruction line of an accelerator (behind the first line of each hash bucket): number (-1 empty), age, next
-flash_line = Record("instruction line")
-I_TAG, I_AGE, I_NEXT = flash_line.fields("I_TAG", "I_AGE", "I_NEXT")
-I_LINE = flash_line.freeze()
+
+class CacheState(Struct):
+    """Geometry, the replacement policy's number and a clock for it; its lines, set by set."""
+
+    sets: int
+    ways: int
+    line_bytes: int
+    line_shift: int
+    replacement: int
+    write_back: int
+    clock: int
+    lines: Annotated[Structs[CacheLine], 0]
+
+
+class FlashLine(Struct):
+    """An instruction line of an accelerator: its number (-1 empty), its age, the next one of its bucket (-1: none)."""
+
+    tag: int
+    age: int
+    next: int
+
+
+class CodeLines(Struct):
+    """The instruction lines of an accelerator, set by set, behind the index of the first line of each hash bucket (-1:
+    it is empty)."""
+
+    first: Annotated[Words, BUCKETS]
+    lines: Annotated[Structs[FlashLine], 0]
+
 
 TCM, SRAM, FLASH, SDRAM, QSPI = range(5)
 ATTRIBUTES = {"device": 0, "uncached": 0, "write-through": 1, "write-back": 2}
+
+# of LinefillBuffer
+F_LINE = offset_of(LinefillBuffer.line)
+F_WORD = offset_of(LinefillBuffer.first_word)
+F_FIRST = offset_of(LinefillBuffer.first_arrival)
+F_STEP = offset_of(LinefillBuffer.word_ticks)
+F_LAST = offset_of(LinefillBuffer.last_arrival)
+FILL = LinefillBuffer.WORDS
+# of DmaPort
+P_AT = offset_of(DmaPort.next_access)
+P_FREE = offset_of(DmaPort.free)
+P_LAST = offset_of(DmaPort.last_slot)
+PORT = DmaPort.WORDS
+# of DmaController
+READING = offset_of(DmaController.reading)
+WRITING = offset_of(DmaController.writing)
+CONTROLLER = DmaController.WORDS
+# of TransferState
+D_STATE = offset_of(TransferState.state)
+D_CONTROLLER = offset_of(TransferState.controller)
+D_PRIORITY = offset_of(TransferState.priority)
+D_BEGIN = offset_of(TransferState.begin)
+D_BEFORE_READ = offset_of(TransferState.before_read)
+D_BEFORE_WRITE = offset_of(TransferState.before_write)
+D_CLOCK = offset_of(TransferState.bus_clock)
+D_BEAT = offset_of(TransferState.beat)
+D_STEP = offset_of(TransferState.burst)
+D_ROOM = offset_of(TransferState.fifo_size)
+D_THRESHOLD = offset_of(TransferState.threshold)
+D_SHARES = offset_of(TransferState.shares)
+D_BEAT_TO = offset_of(TransferState.write_beat)
+D_STEP_TO = offset_of(TransferState.write_burst)
+D_MOVES_FROM = offset_of(TransferState.source_moves)
+D_MOVES_TO = offset_of(TransferState.target_moves)
+D_READ = offset_of(TransferState.read_address)
+D_UNREAD = offset_of(TransferState.unread)
+D_AHEAD = offset_of(TransferState.unread_in_line)
+D_FROM = offset_of(TransferState.source)
+D_LINE = offset_of(TransferState.last_line)
+D_SOURCE = offset_of(TransferState.write_source)
+D_TARGET = offset_of(TransferState.write_address)
+D_LEFT = offset_of(TransferState.unwritten)
+D_CHUNK = offset_of(TransferState.unwritten_in_line)
+D_TO = offset_of(TransferState.target)
+D_LEVEL = offset_of(TransferState.fifo_level)
+D_DRAIN = offset_of(TransferState.to_drain)
+D_READY = offset_of(TransferState.drain_from)
+D_ROOM_AT = offset_of(TransferState.room_since)
+D_FILLED = offset_of(TransferState.last_read)
+D_READ_END = offset_of(TransferState.read_end)
+D_FREED = offset_of(TransferState.last_write)
+D_WRITE_END = offset_of(TransferState.write_end)
+D_END = offset_of(TransferState.end)
+D_RELEASE = offset_of(TransferState.release)
+D_MEM_FROM = offset_of(TransferState.source_memory)
+D_MEM_TO = offset_of(TransferState.target_memory)
+D_VIEW_TO = offset_of(TransferState.target_view)
+D_STORED_FROM = offset_of(TransferState.source_stored)
+D_STORED_TO = offset_of(TransferState.target_stored)
+D_SEEN_FROM = offset_of(TransferState.source_seen)
+D_SEEN_TO = offset_of(TransferState.target_seen)
+D_MEANT = offset_of(TransferState.source_meant)
+D_CODE = offset_of(TransferState.code)
+TRANSFER = TransferState.WORDS
+# of OperandRange
+O_LOW = offset_of(OperandRange.low)
+O_HIGH = offset_of(OperandRange.high)
+O_STALL = offset_of(OperandRange.stall)
+OPERAND = OperandRange.WORDS
+# of RoundState
+R_AT = offset_of(RoundState.now)
+R_READING = offset_of(RoundState.reading_free)
+R_TRANSFER = offset_of(RoundState.transfer)
+R_SOURCE = offset_of(RoundState.source)
+R_TARGET = offset_of(RoundState.target)
+KEPT = RoundState.WORDS
+# of MemoryState
+NOW = offset_of(MemoryState.now)
+RANGES = offset_of(MemoryState.ranges)
+RANGE_BASE = offset_of(MemoryState.first_range)
+DCACHE = offset_of(MemoryState.data_cache)
+ICACHE = offset_of(MemoryState.code_cache)
+HITS = offset_of(MemoryState.hits)
+MISSES = offset_of(MemoryState.misses)
+WRITEBACKS = offset_of(MemoryState.writebacks)
+IHITS = offset_of(MemoryState.code_hits)
+IMISSES = offset_of(MemoryState.code_misses)
+SEED = offset_of(MemoryState.seed)
+SHIFT = offset_of(MemoryState.visit_shift)
+BUS = offset_of(MemoryState.bus_shift)
+DATA_AT = offset_of(MemoryState.data_cache_block)
+CODE_AT = offset_of(MemoryState.code_cache_block)
+ROOM = offset_of(MemoryState.room)
+CODE_LOW = offset_of(MemoryState.free_code_low)
+CODE_HIGH = offset_of(MemoryState.free_code_high)
+CODE_BLOCK = offset_of(MemoryState.free_code_region)
+CODE_COUNT = offset_of(MemoryState.free_code_counter)
+CODE_END = offset_of(MemoryState.code_end)
+CODE_SINCE = offset_of(MemoryState.code_since)
+UNCOUNTED = offset_of(MemoryState.uncounted)
+AGAIN = offset_of(MemoryState.last_block)
+AGAIN_SIZE = offset_of(MemoryState.last_block_size)
+AGAIN_LINES = offset_of(MemoryState.last_block_lines)
+NEXT_BEAT = offset_of(MemoryState.next_beat)
+NEXT_RELEASE = offset_of(MemoryState.next_release)
+SLOTS = offset_of(MemoryState.slots)
+ASKED = offset_of(MemoryState.beats_asked)
+VIOLATIONS = offset_of(MemoryState.violations)
+TASK = offset_of(MemoryState.task)
+STACK_FROM = offset_of(MemoryState.stack_low)
+STACK_TO = offset_of(MemoryState.stack_high)
+WATCH = offset_of(MemoryState.watch)
+ASIDE = offset_of(MemoryState.aside)
+ASIDE_ROOM = offset_of(MemoryState.aside_room)
+APART = offset_of(MemoryState.apart)
+FILM = offset_of(MemoryState.film)
+OPERAND_COUNT = offset_of(MemoryState.operand_count)
+FILLED = offset_of(MemoryState.filled)
+DATA_FILLS = offset_of(MemoryState.data_fills)
+CODE_FILL = offset_of(MemoryState.code_fill)
+FOUND = offset_of(MemoryState.recent_ranges)
+CONTROLLERS = offset_of(MemoryState.controllers)
+TRANSFERS = offset_of(MemoryState.transfers)
+ALONE = offset_of(MemoryState.lone_transfer)
+ROUND = offset_of(MemoryState.round_known)
+ROUND_BEGIN = offset_of(MemoryState.round_begin)
+ROUND_END = offset_of(MemoryState.round_end)
+OPERANDS = offset_of(MemoryState.operands)
+HEADER = MemoryState.WORDS
+# of AddressRange
+LOW = offset_of(AddressRange.low)
+HIGH = offset_of(AddressRange.high)
+BLOCK = offset_of(AddressRange.region)
+ATTRIBUTE = offset_of(AddressRange.attribute)
+FLAGS = offset_of(AddressRange.flags)
+VIEW = offset_of(AddressRange.core_view)
+MEM = offset_of(AddressRange.memory)
+SEEN = offset_of(AddressRange.seen)
+STORED = offset_of(AddressRange.stored)
+MEANT = offset_of(AddressRange.meant)
+STORES = offset_of(AddressRange.stores)
+HANDLED = offset_of(AddressRange.handled)
+LINES = offset_of(AddressRange.lines)
+RANGE = AddressRange.WORDS
+# of RegionState
+KIND = offset_of(RegionState.kind)
+LATENCY_R = offset_of(RegionState.read_latency)
+LATENCY_W = offset_of(RegionState.write_latency)
+BEAT = offset_of(RegionState.beat)
+WIDTH = offset_of(RegionState.width_shift)
+LATENCY_DMA = offset_of(RegionState.dma_latency)
+ARBITRATION = offset_of(RegionState.arbitration)
+LINE = offset_of(RegionState.line_shift)
+WAIT = offset_of(RegionState.wait)
+A_LINES = offset_of(RegionState.data_lines)
+I_LINES = offset_of(RegionState.code_lines)
+CHANGE = offset_of(RegionState.line_change)
+A_WAYS = offset_of(RegionState.data_ways)
+I_WAYS = offset_of(RegionState.code_ways)
+FIFO = offset_of(RegionState.write_fifo)
+OVERHEAD_R = offset_of(RegionState.read_overhead)
+OVERHEAD_W = offset_of(RegionState.write_overhead)
+T_CL = offset_of(RegionState.t_cl)
+T_RCD = offset_of(RegionState.t_rcd)
+T_RP = offset_of(RegionState.t_rp)
+T_RC = offset_of(RegionState.t_rc)
+T_RAS = offset_of(RegionState.t_ras)
+T_WR = offset_of(RegionState.t_wr)
+T_CLK = offset_of(RegionState.t_clk)
+T_REFI = offset_of(RegionState.t_refi)
+READ_FIFO = offset_of(RegionState.read_fifo)
+AHEAD = offset_of(RegionState.columns_ahead)
+COLUMN_MASK = offset_of(RegionState.column_mask)
+BANKS = offset_of(RegionState.banks)
+ROW_SHIFT = offset_of(RegionState.row_shift)
+ROW_MASK = offset_of(RegionState.row_mask)
+BANK_SHIFT = offset_of(RegionState.bank_shift)
+COMMAND = offset_of(RegionState.command)
+CS_HIGH = offset_of(RegionState.cs_high)
+BUSY = offset_of(RegionState.busy_until)
+NEXT_REFRESH = offset_of(RegionState.next_refresh)
+LATCH = offset_of(RegionState.latched_line)
+LAST_ADDRESS = offset_of(RegionState.next_address)
+LAST_WRITE = offset_of(RegionState.last_write)
+ACCEL = offset_of(RegionState.data_line_store)
+OPEN = offset_of(RegionState.open_row)
+ACTIVATED = offset_of(RegionState.activated)
+COLUMNS_HELD = offset_of(RegionState.columns_held)
+COLUMNS = offset_of(RegionState.columns)
+READS = offset_of(RegionState.reads)
+WRITES = offset_of(RegionState.writes)
+READ_BYTES = offset_of(RegionState.read_bytes)
+WRITE_BYTES = offset_of(RegionState.write_bytes)
+OCCUPIED = offset_of(RegionState.occupied)
+STALL = offset_of(RegionState.stall)
+ROW_MISSES = offset_of(RegionState.row_misses)
+REFRESHES = offset_of(RegionState.refreshes)
+A_HITS = offset_of(RegionState.data_hits)
+A_MISSES = offset_of(RegionState.data_misses)
+F_MISSES = offset_of(RegionState.code_misses)
+FETCHES = offset_of(RegionState.fetches)
+FETCH_STALL = offset_of(RegionState.fetch_stall)
+F_HITS = offset_of(RegionState.code_hits)
+F_PREFETCHED = offset_of(RegionState.prefetch_hits)
+WAITED = offset_of(RegionState.waited)
+DMA_READ_BYTES = offset_of(RegionState.dma_read_bytes)
+DMA_WRITE_BYTES = offset_of(RegionState.dma_write_bytes)
+SPARED = offset_of(RegionState.spared)
+I_ACCEL = offset_of(RegionState.code_line_store)
+UNIFIED = offset_of(RegionState.unified)
+PREFETCHES = offset_of(RegionState.prefetches)
+KEEPS = offset_of(RegionState.keeps_prefetched)
+CANCELS = offset_of(RegionState.cancels_prefetch)
+CURRENT = offset_of(RegionState.current_line)
+PREFETCH = offset_of(RegionState.prefetched_line)
+PREFETCHED_AT = offset_of(RegionState.prefetch_ready)
+I_CLOCK = offset_of(RegionState.lookups)
+SHARED = offset_of(RegionState.transfers)
+HELD_SINCE = offset_of(RegionState.held_since)
+HELD = offset_of(RegionState.held_until)
+TAKEN = offset_of(RegionState.taken_until)
+P_MASK = offset_of(RegionState.program_mask)
+P_LOW = offset_of(RegionState.program_low)
+P_HIGH = offset_of(RegionState.program_high)
+P_UNTIL = offset_of(RegionState.program_until)
+REGION = RegionState.WORDS
+# of CacheState
+C_SETS = offset_of(CacheState.sets)
+C_WAYS = offset_of(CacheState.ways)
+C_LINE = offset_of(CacheState.line_bytes)
+C_SHIFT = offset_of(CacheState.line_shift)
+C_REPLACE = offset_of(CacheState.replacement)
+C_WRITEBACK = offset_of(CacheState.write_back)
+C_CLOCK = offset_of(CacheState.clock)
+CACHE = CacheState.WORDS
+# of CacheLine
+TAG = offset_of(CacheLine.tag)
+AGE = offset_of(CacheLine.age)
+DIRTY = offset_of(CacheLine.dirty)
+CACHE_LINE = CacheLine.WORDS
+# of FlashLine
+I_TAG = offset_of(FlashLine.tag)
+I_AGE = offset_of(FlashLine.age)
+I_NEXT = offset_of(FlashLine.next)
+I_LINE = FlashLine.WORDS
+COUNTERS = slice(READS, SPARED + 1)
+CONTROLLERS_END = CONTROLLERS + MAX_CONTROLLERS * CONTROLLER

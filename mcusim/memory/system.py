@@ -16,6 +16,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes, Range, install
 from mcusim.memory.ports import replay
 from mcusim.memory.state_builder import Builder, Ports, WritingSide, dma_ports, set_up
+from mcusim.memory.state_layout import MemoryState
 
 if TYPE_CHECKING:
     from mcusim.memory.dma.transfers import DmaTransfers
@@ -71,9 +72,9 @@ class AccessStats(NamedTuple):
 class MemorySystem:
     """Caches, devices and their counters for one machine.
 
-    ``state`` is the int64 array that native code shares; :meth:`measure` runs something on it and returns what it asked
-    of every region; it raises UsageError when time runs out of 64 bits. Not modelled: what each device does not
-    model.
+    ``state`` is the int64 array that native code shares, which ``header`` begins; :meth:`measure` runs something on it
+    and returns what it asked of every region; it raises UsageError when time runs out of 64 bits. Not modelled: what
+    each device does not model.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -81,6 +82,7 @@ class MemorySystem:
         self.regions = list(machine.memory.values())
         build = Builder(machine)
         self.state = build.state
+        self.header = MemoryState(self.state)
         self.first_block = L.HEADER
         self.blocks = build.blocks
         blocks = sorted(set(self.blocks.values()))
@@ -100,7 +102,7 @@ class MemorySystem:
 
     def sync(self, cycle: int) -> None:
         """Set the clock before a task that starts at ``cycle``."""
-        replay.sync(self.state, cycle * L.TICK, self.first_block, len(set(self.blocks.values())))
+        replay.sync(self.header, cycle * L.TICK, self.first_block, len(set(self.blocks.values())))
 
     def measure(self, action: Callable[[Any], Any]) -> dict[str, AccessStats]:
         """Run ``action(state)`` and return the accesses by region name (regions not touched are left out)."""
@@ -145,11 +147,11 @@ class MemorySystem:
 
     def watch_operands(self, ranges: Sequence[tuple[int, int]]) -> None:
         """From now on count the core's stalls for data in each of ``ranges`` (first address, end)."""
-        operand_stalls.begin(self.state, ranges)
+        operand_stalls.begin(self.header, ranges)
 
     def operand_stalls(self) -> list[int]:
         """Ticks of each range since :meth:`watch_operands`, without those that transfers in flight cost."""
-        return operand_stalls.counted(self.state)
+        return operand_stalls.counted(self.header)
 
     def maintain(self, address: int, size: int, clean: bool, invalidate: bool) -> tuple[int, int]:
         """Cache maintenance by address: (lines walked, ticks of the write-backs)."""
@@ -159,7 +161,7 @@ class MemorySystem:
         from mcusim.memory.ports.maintenance import maintain_range  # with what lines hold, which a replay has not
 
         lines = (address + size + data.line - 1) // data.line - address // data.line
-        return lines, int(maintain_range(self.state, address, size, int(clean), int(invalidate)))
+        return lines, int(maintain_range(self.header, address, size, int(clean), int(invalidate)))
 
     def transfer(self, dma: Dma, source: int, target: int, size: int, side: WritingSide | None = None) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes; ``side`` as in :meth:`begin_transfer`."""
@@ -169,7 +171,7 @@ class MemorySystem:
         if ports is None:
             ports = self._ports_of[dma, side] = dma_ports(self.machine, dma, side)
         set_up(self.state, L.ALONE, ports, dma, source, target, size, side)
-        return int(undisturbed.transfer(self.state))
+        return int(undisturbed.transfer(self.header))
 
     def begin_transfer(
         self,

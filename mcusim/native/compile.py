@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar, cast
 
@@ -29,6 +30,8 @@ from numba.core.registry import CPUDispatcher
 from mcusim.native.call_graph import called
 from mcusim.native.compile_progress import compiling
 from mcusim.native.stale_code import forget_outdated
+from mcusim.native.struct_views import register, view_of
+from mcusim.native.structs import Struct
 from mcusim.native.words import INT64_WORDS
 
 _SOURCES = forget_outdated()
@@ -40,6 +43,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _TYPES = {
     "State": INT64_WORDS,
+    "Words": INT64_WORDS,
     "int": types.int64,
     "None": types.void,
     "tuple[int, int]": types.UniTuple(types.int64, 2),  # type: ignore[no-untyped-call]
@@ -110,6 +114,11 @@ class Native(_Dispatcher):  # type: ignore[misc]
         super().__init__(function, targetoptions=options, pipeline_class=_NativeCompiler)
         self.described = described or _annotated(function)
         self._part: Any = None
+        self._entry: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call its machine code, compiled or loaded first."""
+        return (self._entry or self.prepare())(*arguments)
 
     def enable_caching(self) -> None:
         """Keep compiled code on disk. Raises RuntimeError where there is no folder for it."""
@@ -118,9 +127,10 @@ class Native(_Dispatcher):  # type: ignore[misc]
     def prepare(self) -> Any:
         """Compile what Python calls, or load it from disk; returns that."""
         _prepare_shared(self.py_func)
-        entry = self.compile(self.described)
+        register()
+        self._entry = self.compile(self.described)
         self.disable_compile()
-        return entry
+        return self._entry
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
         """numba's hook for a first call from Python."""
@@ -141,6 +151,7 @@ class Native(_Dispatcher):  # type: ignore[misc]
     def _translate(self) -> Any:
         with global_compiler_lock:
             if self._part is None:
+                register()
                 flags = _compiling.Flags()
                 self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
                 flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
@@ -160,12 +171,11 @@ class Shared(Native):
     def __init__(self, function: Callable[..., Any], options: dict[str, Any], described: Any = None) -> None:
         super().__init__(function, options, described)
         self.symbol = f"{function.__module__}.{function.__qualname__}"
-        self._entry: Any = None
 
     def prepare(self) -> Any:
         """Compile it, or load it from disk; from then on its symbol is known to whatever is loaded."""
         if self._entry is None:
-            self._entry = super().prepare()
+            super().prepare()
             made = self.overloads[self.described.args]
             _llvm.add_symbol(self.symbol, made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
         return self._entry
@@ -199,8 +209,13 @@ def _prepare_shared(function: Callable[..., Any]) -> None:
 
 def _annotated(function: Callable[..., Any]) -> Any:
     described = signature(function)
-    arguments = (_TYPES[str(parameter.annotation)] for parameter in described.parameters.values())
-    return _TYPES[str(described.return_annotation)](*arguments)
+    arguments = (_type_of(function, parameter.annotation) for parameter in described.parameters.values())
+    return _type_of(function, described.return_annotation)(*arguments)
+
+
+def _type_of(function: Any, annotation: object) -> Any:
+    kind = function.__globals__.get(str(annotation))
+    return view_of(kind) if isinstance(kind, type) and issubclass(kind, Struct) else _TYPES[str(annotation)]
 
 
 class Callback:
@@ -218,6 +233,7 @@ class Callback:
         """Compile it, or load it from disk."""
         if not self._compiled:
             _prepare_shared(self.py_func)
+            register()
             self._made.compile()
             self._compiled = True
         return self._made
@@ -244,7 +260,7 @@ def inlined(function: F) -> F:
 
 def shared(function: F) -> F:
     """:func:`native`, compiled once and called by its address from the native functions that name it."""
-    return function if _config.DISABLE_JIT else _kept(Shared(function, _options))
+    return _in_python(function) if _config.DISABLE_JIT else _kept(Shared(function, _options))
 
 
 def native_as(described: Any) -> Callable[[F], F]:
@@ -256,7 +272,7 @@ def shared_as(described: Any) -> Callable[[F], F]:
     """:func:`shared` for numba's signature ``described``."""
 
     def made(function: Any) -> Any:
-        return function if _config.DISABLE_JIT else _kept(Shared(function, _options, described))
+        return _in_python(function) if _config.DISABLE_JIT else _kept(Shared(function, _options, described))
 
     return made
 
@@ -272,7 +288,24 @@ def callback(described: Any) -> Callable[[Callable[..., Any]], Callback]:
 
 
 def _native(function: F, options: dict[str, Any], described: Any = None) -> F:
-    return function if _config.DISABLE_JIT else cast(F, _kept(Native(function, options, described)))
+    return _in_python(function) if _config.DISABLE_JIT else cast(F, _kept(Native(function, options, described)))
+
+
+def _in_python(function: F) -> F:
+    """``function`` that takes an array for a root, and a root for its words, as native code does."""
+    kinds = [function.__globals__.get(str(p.annotation)) for p in signature(function).parameters.values()]
+    roots = [kind if isinstance(kind, type) and issubclass(kind, Struct) and kind.ROOT else None for kind in kinds]
+
+    def rooted(root: type[Struct] | None, argument: Any) -> Any:
+        if root is not None:
+            return argument if isinstance(argument, Struct) else root(argument)
+        return argument
+
+    @wraps(function)
+    def called(*arguments: Any) -> Any:
+        return function(*map(rooted, roots, arguments))
+
+    return cast(F, called)
 
 
 def _kept(made: Native) -> Any:

@@ -18,10 +18,12 @@ from numba.extending import NativeValue, lower_builtin, lower_cast, register_mod
 from numba.np.arrayobj import make_array
 
 # numba's own functions are untyped
-_conversion: Any = typeconv
 _typed: Any = templates.signature
 _array: Any = make_array
 _native_value: Any = NativeValue
+_typeconv: Any = typeconv
+SAFE: Any = _typeconv.Conversion.safe
+"""What numba is told of an argument that may be handed over as another type."""
 _primitive: Any = models.PrimitiveModel
 
 
@@ -33,7 +35,7 @@ class Int64Words(types.Type):
 
     def can_convert_from(self, typingctx: Any, other: Any) -> Any:
         """An array is a safe argument where words are wanted."""
-        return _conversion.Conversion.safe if other == ARRAY else None
+        return SAFE if other == ARRAY else None
 
 
 INT64_WORDS = Int64Words()
@@ -63,7 +65,8 @@ def _store(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return context.get_dummy_value()
 
 
-def _data(context: Any, builder: Any, from_type: Any, to_type: Any, value: Any) -> Any:
+def array_data(context: Any, builder: Any, from_type: Any, to_type: Any, value: Any) -> Any:
+    """The address of an array's first word."""
     return _array(ARRAY)(context, builder, value).data
 
 
@@ -82,6 +85,6 @@ _any = lower_builtin
 _any(operator.getitem, Int64Words, types.Integer)(_load)
 _any(operator.setitem, Int64Words, types.Integer, types.Any)(_store)
 _any = lower_cast
-_any(types.Array, Int64Words)(_data)
+_any(types.Array, Int64Words)(array_data)
 _any = unbox
 _any(Int64Words)(_unbox)

@@ -14,7 +14,7 @@ WINDOWS = {0x2200_0000: 0x2000_0000, 0x4200_0000: 0x4000_0000}
 SIZE = 32 << 20
 
 
-class _Words(Protocol):
+class _BitWords(Protocol):
     def load(self, address: int, size: int) -> int: ...
     def store(self, address: int, size: int, value: int) -> None: ...
 
@@ -22,7 +22,7 @@ class _Words(Protocol):
 class BitBand:
     """One window, whose bits are those from ``target`` on."""
 
-    def __init__(self, target: int, words: _Words) -> None:
+    def __init__(self, target: int, words: _BitWords) -> None:
         self._target, self._words = target, words
 
     def _place(self, offset: int) -> tuple[int, int]:

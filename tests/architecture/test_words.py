@@ -18,7 +18,7 @@ SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | as
 CEILINGS = {
     "api": 18, "codegen": 7, "commands": 22, "cpu": 112, "emulator": 39, "engine": 8, "evidence": 14,
     "image": 20, "kernels": 38, "labs": 21,
-    "machine": 12, "mcusim": 4, "measurements": 2, "memory": 58, "model": 8, "nas_search": 14, "native": 3, "plan": 59,
+    "machine": 12, "mcusim": 4, "measurements": 2, "memory": 34, "model": 8, "nas_search": 14, "native": 3, "plan": 59,
     "program": 3,
     "report": 34, "results": 17, "run_config": 8, "runtime": 9, "sessions": 9, "soc": 58, "sweeps": 30, "tuning": 10,
     "verification": 83,

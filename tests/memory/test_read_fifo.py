@@ -8,6 +8,7 @@ from mcusim.errors import MachineError
 from mcusim.machine import Machine, load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
+from mcusim.memory.state_layout import AddressRange
 from mcusim.memory.system import MemorySystem
 from tests.support.code.single_access_core import Core, board
 
@@ -120,7 +121,12 @@ def test_the_second_word_of_a_doubleword_follows_in_the_burst() -> None:
     for offset in (0, 8):
         first = core.load(base + offset)
         q = core_data.find(core.state, base + offset)
-        found.append((first - OVERHEAD, core_data.second(core.state, q, base + offset + 4, 0) // L.TICK))
+        found.append(
+            (
+                first - OVERHEAD,
+                core_data.second(core.state, AddressRange(core.state, q), base + offset + 4, 0) // L.TICK,
+            )
+        )
         core.wait(50)
     assert found == [(two, 2 * SDCLK), (0, two)]
 

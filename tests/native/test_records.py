@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from mcusim.cpu import state_layout as core_layout
 from mcusim.cpu.pipeline import branch_predictor
 from mcusim.cpu.system import exception_layout
-from mcusim.memory import state_layout as memory_layout
 from mcusim.memory.cache import shadow
 from mcusim.memory.film import record as film_layout
 from mcusim.memory.race_detector import layout as watch_layout
 from mcusim.native.records import Record, Slot
 
-LAYOUTS = (memory_layout, core_layout, branch_predictor, exception_layout, shadow, watch_layout, film_layout)
+LAYOUTS = (core_layout, branch_predictor, exception_layout, shadow, watch_layout, film_layout)
 RECORDS = [(module, record) for module in LAYOUTS for record in vars(module).values() if isinstance(record, Record)]
 
 
@@ -68,5 +67,5 @@ def test_every_slot_of_a_layout_has_words_of_its_own(module: ModuleType, record:
 
 def test_the_records_above_are_all() -> None:
     names = {record.name for _, record in RECORDS}
-    assert {"header", "region", "address range", "cache", "cache line", "core", "block", "access", "violation"} < names
-    assert len(RECORDS) == len(names) == 36
+    assert {"core", "block", "access", "violation"} < names
+    assert len(RECORDS) == len(names) == 24

@@ -17,6 +17,7 @@ from mcusim.cpu.pipeline.store_buffer import load_extra, store_stall
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import apart, data, shadow
 from mcusim.memory.ports import core_data
+from mcusim.memory.state_layout import AddressRange
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native, shared
 
@@ -183,14 +184,18 @@ def misaligned(c: State, s: State, b: State, q: int, address: int, size: int, wr
 def transfer(c: State, s: State, q: int, address: int, size: int, write: int, flags: int) -> int:
     """The access itself: ticks that the memory makes the core wait. A Cortex-M4 makes several of an unaligned one."""
     if flags & C.SECOND:
-        return int(core_data.second(s, q, address, write))
+        return int(core_data.second(s, AddressRange(s, q), address, write))
     if c[C.TRAITS] & C.SPLITS_UNALIGNED == 0 or address & (size - 1) == 0 or size == 8:
-        return int(core_data.store(s, q, address, size) if write else core_data.load(s, q, address, size))
+        addresses = AddressRange(s, q)
+        return int(
+            core_data.store(s, addresses, address, size) if write else core_data.load(s, addresses, address, size)
+        )
     end = address + size
     stall = 0
     while address < end:
         part = 1 if address & 1 or size == 2 or end - address == 1 else 2
-        stall += core_data.store(s, q, address, part) if write else core_data.load(s, q, address, part)
+        addresses = AddressRange(s, q)
+        stall += core_data.store(s, addresses, address, part) if write else core_data.load(s, addresses, address, part)
         address += part
     return stall
 
@@ -198,7 +203,7 @@ def transfer(c: State, s: State, q: int, address: int, size: int, write: int, fl
 @native
 def beside_cache(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
     """Note an access to a line that is apart from what the core should get (:mod:`mcusim.memory.cache.apart`)."""
-    kind = apart.accessed(s, q, address, size, write)
+    kind = apart.accessed(s, AddressRange(s, q), address, size, write)
     if kind:
         note(c, C.OFF_DIRTY if kind == apart.CACHE_OFF_DIRTY else C.OLD_FLASH, pc, address)
 
@@ -229,9 +234,9 @@ def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: i
         part = min(left, s[q + L.HIGH] - first)
         if s[q + L.SEEN]:
             if write:
-                shadow.stored(s, q, first, part)
+                shadow.stored(s, AddressRange(s, q), first, part)
             else:
-                shadow.loaded(s, q, first, part, pc)
+                shadow.loaded(s, AddressRange(s, q), first, part, pc)
         first, left = first + part, left - part
         if left > 0:
             q = core_data.find(s, first)
@@ -329,6 +334,6 @@ def ordinary(
     a[r + C.STALLED] += stall
     a[r + C.PENALTY] += extra
     if write:
-        data.put(s, q, address, size, value)
+        data.put(s, AddressRange(s, q), address, size, value)
     if s[L.VIOLATIONS] | s[L.APART] | c[C.KEEPS_STORES]:
         watch(c, s, q, address, size, write, pc, value)

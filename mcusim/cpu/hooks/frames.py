@@ -38,6 +38,7 @@ from mcusim.cpu.system.ppb_words import word
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data
 from mcusim.memory.ports import core_data
+from mcusim.memory.state_layout import AddressRange
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native, native_as
 from mcusim.native.words import INT64_WORDS
@@ -62,9 +63,9 @@ def store(c: State, s: State, address: int, value: int, pc: int, code: int) -> N
         accesses.fault(c, code, address, 4, 1, pc)
         return
     c[C.LAST_REGION] = s[q + L.BLOCK]
-    c[C.STACKING_TICKS] += core_data.store(s, q, address, 4)
+    c[C.STACKING_TICKS] += core_data.store(s, AddressRange(s, q), address, 4)
     host.put32(s[q + L.VIEW] + address, value)
-    data.put(s, q, address, 4, value)
+    data.put(s, AddressRange(s, q), address, 4, value)
     if s[L.APART]:
         accesses.beside_cache(c, s, q, address, 4, 1, pc)
     if s[L.WATCH]:
@@ -78,7 +79,7 @@ def load(c: State, s: State, address: int, code: int, pc: int) -> int:
     if q < 0 or s[q + L.FLAGS] & L.READ == 0:
         accesses.fault(c, code, address, 4, 0, pc)
         return 0
-    c[C.STACKING_TICKS] += core_data.load(s, q, address, 4)
+    c[C.STACKING_TICKS] += core_data.load(s, AddressRange(s, q), address, 4)
     if s[L.APART]:
         accesses.beside_cache(c, s, q, address, 4, 0, pc)
     return host.get32(s[q + L.VIEW] + address)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.system import exception_layout as X
 from mcusim.memory import state_layout as L
+from mcusim.memory.cache.tags import held
 from mcusim.memory.race_detector import layout as W
 from mcusim.memory.race_detector.handled import (
     PROBES,
@@ -29,8 +30,9 @@ from mcusim.memory.race_detector.handled import (
     touches,
     value_at,
 )
-from mcusim.memory.race_detector.lines import fresh, held, line_at
+from mcusim.memory.race_detector.lines import fresh, line_at
 from mcusim.memory.range_lookup import find
+from mcusim.memory.state_layout import AddressRange
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native, shared
 
@@ -183,7 +185,7 @@ def loaded(c: State, s: State, q: int, address: int, size: int, pc: int) -> None
         if seen != wanted:
             stored = host.get16(s[q + L.STORED] + 2 * at)
             note(c, s, W.STALE, pc, code, at, at + 1, wanted, seen, stored, held(s, at), 0)
-        elif cached and code and fresh(s, q, at):
+        elif cached and code and fresh(s, AddressRange(s, q), at):
             note(c, s, W.MAYBE_STALE, pc, code, at, at + 1, wanted, seen, wanted, held(s, at), 0)
         if thread and wanted & W.BY_CORE and wanted & W.BY_HANDLER:
             learn(s, wanted)
@@ -192,7 +194,7 @@ def loaded(c: State, s: State, q: int, address: int, size: int, pc: int) -> None
     if not on_stack(c, address):
         remember(c, s, q, address, size, pc)
         if not thread:
-            handler_loads(s, q, address, size)
+            handler_loads(s, AddressRange(s, q), address, size)
 
 
 @native
@@ -212,7 +214,7 @@ def remember(c: State, s: State, q: int, address: int, size: int, pc: int) -> No
     W.put(s, b + W.B_SIZE, size)
     W.put(s, b + W.B_PC, pc)
     W.put(s, b + W.B_COUNT, issued(c, s))
-    W.put(s, b + W.B_VALUE, value_at(s, q, address, size))
+    W.put(s, b + W.B_VALUE, value_at(s, AddressRange(s, q), address, size))
     W.put(s, b + W.B_PLACE, W.word(s, W.PLACE))
     W.put(s, b + W.B_NOW, s[L.NOW])
 
@@ -269,7 +271,7 @@ def stored(s: State, q: int, address: int, size: int, pc: int, by_handler: int) 
         if by_handler:
             host.put8(s[q + L.HANDLED] + at, by_handler)
         if back and s[q + L.LINES]:
-            line = line_at(s, q, at)
+            line = line_at(s, AddressRange(s, q), at)
             host.put64(line, host.get64(line) | W.UNCLEAN)
         host.put32(s[q + L.STORES] + (at & ~3), pc & ~1 | W.word(s, W.STARTED))
 

@@ -88,9 +88,9 @@ def _clear(emulator: GuestCore) -> None:
     c[C.TICK_BASE] = c[C.CYCLE_BASE] = int(s[L.NOW]) // L.TICK
     for i in range(C.MPU_REGIONS):
         c[C.MPU_RBAR + i] = c[C.MPU_RASR + i] = 0
-    core_data.maintain_all(s, 0, 1)
+    core_data.maintain_all(emulator.memory.header, 0, 1)
     s[L.ASIDE] = s[L.APART] = 0
-    core_data.invalidate_instructions(s)
+    core_data.invalidate_instructions(emulator.memory.header)
     emulator.ppb_words[:] = 0
     ppb.prepare(emulator.machine, emulator.part, emulator.ppb_words, c, False)
     s[L.DCACHE] = s[L.ICACHE] = 0

@@ -214,7 +214,7 @@ def _undefined(emulator: GuestCore, pc: int) -> str:
 def _executable(emulator: GuestCore, address: int) -> bool:
     """By the ranges of the program; elsewhere by the default map, which Unicorn knows too."""
     memory = emulator.memory.state
-    record = int(find(memory, address))
+    record = int(find(emulator.memory.header, address))
     if record >= 0:
         return bool(memory[record + L.FLAGS] & L.EXECUTE)
     return address < _PERIPHERAL_AREA[0] or _PERIPHERAL_AREA[1] <= address < 0xA000_0000

@@ -105,7 +105,7 @@ def handler_of(emulator: GuestCore, place: int) -> int | None:
     at = (word(emulator.ppb_words, VTOR) & TABLE) + 4 * X.number_of(place)
     vector = int.from_bytes(emulator.core.peek(at, 4) or b"", "little")
     code = emulator.core.peek(vector & ~1, 4) if vector & 1 else None
-    record = int(find(emulator.memory.state, vector & ~1))
+    record = int(find(emulator.memory.header, vector & ~1))
     runs = record >= 0 and emulator.memory.state[record + L.FLAGS] & L.EXECUTE
     return vector & ~1 if runs and code not in (None, bytes(4), b"\xff" * 4) else None
 

@@ -13,77 +13,80 @@ from __future__ import annotations
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import tags
 from mcusim.memory.range_lookup import find
+from mcusim.memory.state_layout import AddressRange, CacheLine, CacheState, MemoryState, RegionState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import State, native
+from mcusim.native.compile import native
+from mcusim.native.structs import words_between
 
 NOTHING, CACHE_OFF_DIRTY, STALE_FLASH = range(3)
 
 
 @native
-def bytes_of(s: State, record: int) -> int:
-    """Where the host keeps the bytes of the line in ``record`` while the cache is off."""
-    c = s[L.DATA_AT]
-    return s[L.ASIDE_ROOM] + (record - c - L.CACHE) // L.CACHE_LINE * s[c + L.C_LINE]
+def bytes_of(memory: MemoryState, line: CacheLine) -> int:
+    """Where the host keeps the bytes of a line of the data cache while the cache is off."""
+    cache = CacheState(memory, memory.data_cache_block)
+    return memory.aside_room + words_between(cache.lines[0], line) // L.CACHE_LINE * cache.line_bytes
 
 
 @native
-def exchange(s: State, on: int) -> None:
+def exchange(memory: MemoryState, on: int) -> None:
     """The core gets the bytes of its lines (``on``), or memory's, which those are kept beside."""
-    c = s[L.DATA_AT]
-    line = s[c + L.C_LINE]
+    cache = CacheState(memory, memory.data_cache_block)
+    size = cache.line_bytes
     dirty = 0
-    for i in range(s[c + L.C_SETS] * s[c + L.C_WAYS]):
-        record = c + L.CACHE + i * L.CACHE_LINE
-        if s[record + L.TAG] < 0:
+    for i in range(cache.sets * cache.ways):
+        line = cache.lines[i]
+        if line.tag < 0:
             continue
-        address = s[record + L.TAG] * line
-        q = find(s, address)
-        if q < 0 or s[q + L.VIEW] == s[q + L.MEM]:
+        address = line.tag * size
+        offset = find(memory, address)
+        addresses = AddressRange(memory, offset)
+        if offset < 0 or addresses.core_view == addresses.memory:
             continue
-        view, kept = s[q + L.VIEW] + address, bytes_of(s, record)
-        dirty += s[record + L.DIRTY]
+        view, kept = addresses.core_view + address, bytes_of(memory, line)
+        dirty += line.dirty
         if on:
-            host.copy(view, kept, line)
+            host.copy(view, kept, size)
         else:
-            host.copy(kept, view, line)
-            host.copy(view, s[q + L.MEM] + address, line)
-    s[L.ASIDE] = 0 if on else 1
-    s[L.APART] = s[L.APART] & ~1 | (1 if dirty and not on else 0)
+            host.copy(kept, view, size)
+            host.copy(view, addresses.memory + address, size)
+    memory.aside = 0 if on else 1
+    memory.apart = memory.apart & ~1 | (1 if dirty and not on else 0)
 
 
 @native
-def set_aside(s: State) -> None:
+def set_aside(memory: MemoryState) -> None:
     """The data cache is switched off."""
-    if s[L.ASIDE_ROOM] and s[L.ASIDE] == 0:
-        exchange(s, 0)
+    if memory.aside_room and memory.aside == 0:
+        exchange(memory, 0)
 
 
 @native
-def bring_back(s: State) -> None:
+def bring_back(memory: MemoryState) -> None:
     """The data cache is switched on."""
-    if s[L.ASIDE]:
-        exchange(s, 1)
+    if memory.aside:
+        exchange(memory, 1)
 
 
 @native
-def accessed(s: State, q: int, address: int, size: int, write: int) -> int:
-    """What is wrong with an access of the core to range record ``q``: a load or store of a dirty line past the cache
+def accessed(memory: MemoryState, addresses: AddressRange, address: int, size: int, write: int) -> int:
+    """What is wrong with an access of the core to ``addresses``: a load or store of a dirty line past the cache
     that is off, a load of a line of flash whose bytes have changed in the flash; or NOTHING."""
-    flash = write == 0 and s[q + L.ATTRIBUTE] != 0 and s[s[q + L.BLOCK] + L.KIND] == L.FLASH
-    if s[L.ASIDE] == 0 and not flash:
+    flash = write == 0 and addresses.attribute != 0 and RegionState(memory, addresses.region).kind == L.FLASH
+    if memory.aside == 0 and not flash:
         return NOTHING
-    c = s[L.DATA_AT]
-    first, last = address >> s[c + L.C_SHIFT], (address + size - 1) >> s[c + L.C_SHIFT]
+    cache = CacheState(memory, memory.data_cache_block)
+    first, last = address >> cache.line_shift, (address + size - 1) >> cache.line_shift
     for tag in range(first, last + 1):
-        record = tags.find(s, c, tag)
-        if record < 0:
+        line = tags.find(cache, tag)
+        if line.tag != tag:
             continue
-        if s[L.ASIDE]:
-            if s[record + L.DIRTY]:
+        if memory.aside:
+            if line.dirty:
                 return CACHE_OFF_DIRTY
         else:
-            low, high = max(address, tag << s[c + L.C_SHIFT]), min(address + size, (tag + 1) << s[c + L.C_SHIFT])
-            for at in range(low, min(high, s[q + L.HIGH])):
-                if host.get8(s[q + L.VIEW] + at) != host.get8(s[q + L.MEM] + at):
+            low, high = max(address, tag << cache.line_shift), min(address + size, (tag + 1) << cache.line_shift)
+            for at in range(low, min(high, addresses.high)):
+                if host.get8(addresses.core_view + at) != host.get8(addresses.memory + at):
                     return STALE_FLASH
     return NOTHING

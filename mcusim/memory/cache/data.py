@@ -20,114 +20,115 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.cache import apart, shadow, tags
 from mcusim.memory.race_detector.dma_races import beat
 from mcusim.memory.range_lookup import find
+from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, TransferState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import State, native
+from mcusim.native.compile import native
 
 
 @native
-def write_back(s: State, q: int, address: int, size: int) -> None:
+def write_back(memory: MemoryState, addresses: AddressRange, address: int, size: int) -> None:
     """The line at ``address`` goes to memory."""
-    if s[q + L.VIEW] == s[q + L.MEM]:
+    if addresses.core_view == addresses.memory:
         return
-    if s[L.ASIDE]:
-        kept = apart.bytes_of(s, tags.find(s, s[L.DATA_AT], address >> s[s[L.DATA_AT] + L.C_SHIFT]))
-        host.copy(s[q + L.VIEW] + address, kept, size)
-    host.copy(s[q + L.MEM] + address, s[q + L.VIEW] + address, size)
-    if s[q + L.SEEN]:
-        host.copy(s[q + L.STORED] + 2 * address, s[q + L.SEEN] + 2 * address, 2 * size)
+    if memory.aside:
+        cache = CacheState(memory, memory.data_cache_block)
+        kept = apart.bytes_of(memory, tags.find(cache, address >> cache.line_shift))
+        host.copy(addresses.core_view + address, kept, size)
+    host.copy(addresses.memory + address, addresses.core_view + address, size)
+    if addresses.seen:
+        host.copy(addresses.stored + 2 * address, addresses.seen + 2 * address, 2 * size)
 
 
 @native
-def drop(s: State, q: int, address: int, size: int) -> None:
+def drop(memory: MemoryState, addresses: AddressRange, address: int, size: int) -> None:
     """The line at ``address`` is given up: memory is what counts."""
-    if s[q + L.VIEW] == s[q + L.MEM] or s[L.ASIDE]:
+    if addresses.core_view == addresses.memory or memory.aside:
         return
-    host.copy(s[q + L.VIEW] + address, s[q + L.MEM] + address, size)
-    if s[q + L.SEEN]:
-        host.copy(s[q + L.SEEN] + 2 * address, s[q + L.STORED] + 2 * address, 2 * size)
+    host.copy(addresses.core_view + address, addresses.memory + address, size)
+    if addresses.seen:
+        host.copy(addresses.seen + 2 * address, addresses.stored + 2 * address, 2 * size)
 
 
 @native
-def put_bytes(s: State, q: int, address: int, size: int, value: int) -> None:
+def put_bytes(memory: MemoryState, addresses: AddressRange, address: int, size: int, value: int) -> None:
     """``value``, whose first byte is for ``address``, goes to memory."""
-    watched = s[q + L.SEEN] and not s[L.STACK_FROM] <= address < s[L.STACK_TO]
+    watched = addresses.seen and not memory.stack_low <= address < memory.stack_high
     for i in range(size):
-        host.put8(s[q + L.MEM] + address + i, value >> (8 * i))
+        host.put8(addresses.memory + address + i, value >> (8 * i))
         if watched:
-            host.put16(s[q + L.STORED] + 2 * (address + i), s[L.TASK])
+            host.put16(addresses.stored + 2 * (address + i), memory.task)
 
 
 @native
-def put(s: State, q: int, address: int, size: int, value: int) -> None:
-    """A store of the core, already accounted for as one of range record ``q``: what goes past the cache reaches memory.
+def put(memory: MemoryState, addresses: AddressRange, address: int, size: int, value: int) -> None:
+    """A store of the core, already accounted for as one of ``addresses``: what goes past the cache reaches memory.
 
     Of a store across lines the second may have displaced the first; one may go on into another region.
     """
-    c = s[L.DCACHE]
-    back = c != 0 and s[q + L.ATTRIBUTE] == 2 and s[c + L.C_WRITEBACK] == 1
-    if back and s[q + L.FLAGS] & L.ALLOCATE and (address ^ (address + size - 1)) >> s[c + L.C_SHIFT] == 0:
+    cache = CacheState(memory, memory.data_cache)
+    back = memory.data_cache != 0 and addresses.attribute == 2 and cache.write_back == 1
+    if back and addresses.flags & L.ALLOCATE and (address ^ (address + size - 1)) >> cache.line_shift == 0:
         return
-    while size > 0 and q >= 0:
-        part = min(size, s[q + L.HIGH] - address)
+    offset = 0
+    while size > 0 and offset >= 0:
+        part = min(size, addresses.high - address)
         if back:
-            part = min(part, (((address >> s[c + L.C_SHIFT]) + 1) << s[c + L.C_SHIFT]) - address)
-        held = back and tags.find(s, c, address >> s[c + L.C_SHIFT]) >= 0
-        if not held and s[q + L.VIEW] != s[q + L.MEM]:
-            put_bytes(s, q, address, part, value)
+            part = min(part, (((address >> cache.line_shift) + 1) << cache.line_shift) - address)
+        held = back and tags.held(memory, address)
+        if not held and addresses.core_view != addresses.memory:
+            put_bytes(memory, addresses, address, part, value)
         address, size, value = address + part, size - part, value >> (8 * part)
         if size > 0:
-            q = find(s, address)
+            offset = find(memory, address)
+            addresses = AddressRange(memory, offset)
 
 
 @native
-def begin(s: State, f: int, qs: int, qt: int) -> None:
-    """Transfer ``f`` starts a chunk from range record ``qs`` to ``qt``: where its bytes are."""
-    source, target = s[f + L.D_SOURCE], s[f + L.D_TARGET]
-    if s[qs + L.VIEW] == 0:
+def begin(transfer: TransferState, source: AddressRange, target: AddressRange) -> None:
+    """The transfer starts a chunk from ``source`` to ``target``: where its bytes are."""
+    first, to = transfer.write_source, transfer.write_address
+    if source.core_view == 0:
         return
-    s[f + L.D_MEM_FROM], s[f + L.D_MEM_TO] = s[qs + L.MEM] + source, s[qt + L.MEM] + target
-    s[f + L.D_VIEW_TO] = s[qt + L.VIEW] + target
-    if s[f + L.D_MEANT]:
-        s[f + L.D_STORED_FROM] = s[f + L.D_SEEN_FROM] = 0  # memory that nobody writes
-        if s[qs + L.SEEN]:
-            s[f + L.D_STORED_FROM], s[f + L.D_SEEN_FROM] = s[qs + L.STORED] + 2 * source, s[qs + L.SEEN] + 2 * source
-        s[f + L.D_STORED_TO], s[f + L.D_SEEN_TO] = s[qt + L.STORED] + 2 * target, s[qt + L.SEEN] + 2 * target
+    transfer.source_memory, transfer.target_memory = source.memory + first, target.memory + to
+    transfer.target_view = target.core_view + to
+    if transfer.source_meant:
+        transfer.source_stored = transfer.source_seen = 0  # memory that nobody writes
+        if source.seen:
+            transfer.source_stored, transfer.source_seen = source.stored + 2 * first, source.seen + 2 * first
+        transfer.target_stored, transfer.target_seen = target.stored + 2 * to, target.seen + 2 * to
 
 
 @native
-def in_place(s: State, f: int, n: int, seen: int) -> None:
-    """``n`` bytes of transfer ``f``, whose source or target stays where it is, arrive; ``seen``: the core sees them."""
-    moved = -s[f + L.D_LEFT]
-    memory, view = s[f + L.D_MEM_TO], s[f + L.D_VIEW_TO]
+def in_place(transfer: TransferState, n: int, seen: int) -> None:
+    """``n`` bytes of a transfer whose source or target stays where it is arrive; ``seen``: the core sees them."""
+    moved = -transfer.unwritten
+    target, view = transfer.target_memory, transfer.target_view
     for i in range(n):
-        source = s[f + L.D_MEM_FROM] + (i if s[f + L.D_MOVES_FROM] else (moved + i) % s[f + L.D_BEAT])
-        to = i if s[f + L.D_MOVES_TO] else (moved + i) % s[f + L.D_BEAT_TO]
-        host.copy(memory + to, source, 1)
-        if memory != view and seen:
+        source = transfer.source_memory + (i if transfer.source_moves else (moved + i) % transfer.beat)
+        to = i if transfer.target_moves else (moved + i) % transfer.write_beat
+        host.copy(target + to, source, 1)
+        if target != view and seen:
             host.copy(view + to, source, 1)
-    s[f + L.D_MEM_FROM] += n * s[f + L.D_MOVES_FROM]
-    s[f + L.D_MEM_TO] += n * s[f + L.D_MOVES_TO]
-    s[f + L.D_VIEW_TO] += n * s[f + L.D_MOVES_TO]
+    transfer.source_memory += n * transfer.source_moves
+    transfer.target_memory += n * transfer.target_moves
+    transfer.target_view += n * transfer.target_moves
 
 
 @native
-def move(s: State, f: int, n: int) -> None:
-    """``n`` bytes of transfer ``f`` arrive."""
-    source, memory, view = s[f + L.D_MEM_FROM], s[f + L.D_MEM_TO], s[f + L.D_VIEW_TO]
+def move(memory: MemoryState, transfer: TransferState, n: int) -> None:
+    """``n`` bytes of the transfer arrive."""
+    source, target, view = transfer.source_memory, transfer.target_memory, transfer.target_view
     if source == 0:
         return
-    c = s[L.DATA_AT]
-    record = -1
-    if memory != view and c:
-        record = tags.find(s, c, s[f + L.D_TARGET] >> s[c + L.C_SHIFT])
-    if s[f + L.D_MEANT]:
-        shadow.beat(s, f, n, record)
-    elif s[L.WATCH]:
-        beat(s, f, n, record)
-    if s[f + L.D_MOVES_FROM] == 0 or s[f + L.D_MOVES_TO] == 0:
-        in_place(s, f, n, record < 0 or s[L.ASIDE])
+    held = tags.held(memory, transfer.write_address) if target != view else 0
+    if transfer.source_meant:
+        shadow.beat(memory, transfer, n, held)
+    elif memory.watch:
+        beat(memory, transfer, n, held)
+    if transfer.source_moves == 0 or transfer.target_moves == 0:
+        in_place(transfer, n, held == 0 or memory.aside)
         return
-    host.copy(memory, source, n)
-    if memory != view and (record < 0 or s[L.ASIDE]):
+    host.copy(target, source, n)
+    if target != view and (held == 0 or memory.aside):
         host.copy(view, source, n)
-    s[f + L.D_MEM_FROM], s[f + L.D_MEM_TO], s[f + L.D_VIEW_TO] = source + n, memory + n, view + n
+    transfer.source_memory, transfer.target_memory, transfer.target_view = source + n, target + n, view + n

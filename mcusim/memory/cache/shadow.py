@@ -10,11 +10,11 @@ Not modelled: bytes of the stack; reads of what was never written.
 
 from __future__ import annotations
 
-from mcusim.memory import state_layout as L
-from mcusim.memory.cache.tags import find as line_of
+from mcusim.memory.cache.tags import held
 from mcusim.memory.range_lookup import find
+from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, TransferState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import State, native
+from mcusim.native.compile import native
 from mcusim.native.records import Record
 
 MOST = 1000  # violations that find room
@@ -36,21 +36,20 @@ CORE_READ, DMA_READ, DIRTY_TARGET = range(3)
 
 
 @native
-def held(s: State, address: int) -> int:
-    """Whether the data cache contains the byte: 0 no, 1 in a clean line, 2 in a dirty one."""
-    c = s[L.DATA_AT]
-    if c == 0:
-        return 0
-    record = line_of(s, c, address >> s[c + L.C_SHIFT])
-    return 0 if record < 0 else 1 + s[record + L.DIRTY]
-
-
-@native
 def report(
-    s: State, kind: int, code: int, address: int, wanted: int, seen: int, stored: int, held: int, pc: int, other: int
+    memory: MemoryState,
+    kind: int,
+    code: int,
+    address: int,
+    wanted: int,
+    seen: int,
+    stored: int,
+    held: int,
+    pc: int,
+    other: int,
 ) -> None:
     """Enter a violation, or widen the one of the same kind and writers."""
-    at = s[L.VIOLATIONS]
+    at = memory.violations
     count = host.get64(at + 8 * COUNT)
     k = count - 1
     while k >= max(0, count - LOOK_BACK):
@@ -69,39 +68,39 @@ def report(
     p = at + 8 * (FIRST + count * VIOLATION)
     for slot, value in (
         (KIND, kind), (CODE, code), (LOW, address), (HIGH, address + 1), (WANTED, wanted), (SEEN, seen),
-        (STORED, stored), (HELD, held), (PC, pc), (NOW, s[L.NOW]), (OTHER, other), (TIMES, 1),
+        (STORED, stored), (HELD, held), (PC, pc), (NOW, memory.now), (OTHER, other), (TIMES, 1),
     ):  # fmt: skip
         host.put64(p + 8 * slot, value)
     host.put64(at + 8 * COUNT, count + 1)
 
 
 @native
-def count(s: State) -> int:
+def count(memory: MemoryState) -> int:
     """How many violations there are."""
-    return host.get64(s[L.VIOLATIONS] + 8 * COUNT)
+    return host.get64(memory.violations + 8 * COUNT)
 
 
 @native
-def loaded(s: State, q: int, address: int, size: int, pc: int) -> None:
-    """The core loads ``size`` bytes of range record ``q``, the line if any already there."""
-    seen, meant = s[q + L.SEEN] + 2 * address, s[q + L.MEANT] + 2 * address
+def loaded(memory: MemoryState, addresses: AddressRange, address: int, size: int, pc: int) -> None:
+    """The core loads ``size`` bytes of ``addresses``, the line if any already there."""
+    seen, meant = addresses.seen + 2 * address, addresses.meant + 2 * address
     if size == 4 and host.get64(seen) == host.get64(meant):
         return
     for i in range(size):
         wanted, found = host.get16(meant + 2 * i), host.get16(seen + 2 * i)
         if found != wanted:
             at = address + i
-            in_memory = host.get16(s[q + L.STORED] + 2 * at)
-            report(s, CORE_READ, s[L.TASK], at, wanted, found, in_memory, held(s, at), pc, at)
+            in_memory = host.get16(addresses.stored + 2 * at)
+            report(memory, CORE_READ, memory.task, at, wanted, found, in_memory, held(memory, at), pc, at)
 
 
 @native
-def stored(s: State, q: int, address: int, size: int) -> None:
+def stored(memory: MemoryState, addresses: AddressRange, address: int, size: int) -> None:
     """The core stores ``size`` bytes: it is who wrote them, and who should have; memory is ``data.put``'s."""
-    if s[L.STACK_FROM] <= address < s[L.STACK_TO]:
+    if memory.stack_low <= address < memory.stack_high:
         return
-    code = s[L.TASK]
-    seen, meant = s[q + L.SEEN] + 2 * address, s[q + L.MEANT] + 2 * address
+    code = memory.task
+    seen, meant = addresses.seen + 2 * address, addresses.meant + 2 * address
     if size == 4:
         host.put64(seen, code * 0x0001000100010001)
         host.put64(meant, code * 0x0001000100010001)
@@ -112,46 +111,49 @@ def stored(s: State, q: int, address: int, size: int) -> None:
 
 
 @native
-def dirty_target(s: State, f: int, n: int, record: int) -> None:
+def dirty_target(memory: MemoryState, transfer: TransferState) -> None:
     """The DMA writes to a dirty line: which of its bytes, in the transfer's way or next to it, the core has written.
 
     Bytes that the line has otherwise than memory are the core's stores or, where the DMA wrote behind it, stale.
     """
-    line, target, code = s[s[L.DATA_AT] + L.C_LINE], s[f + L.D_TARGET], s[f + L.D_CODE]
-    q = find(s, target)
-    other = writer = memory = -1
-    for at in range(s[record + L.TAG] * line, s[record + L.TAG] * line + line):
-        seen, stored = host.get16(s[q + L.SEEN] + 2 * at), host.get16(s[q + L.STORED] + 2 * at)
-        meant = host.get16(s[q + L.MEANT] + 2 * at)
+    size = CacheState(memory, memory.data_cache_block).line_bytes
+    target, code = transfer.write_address, transfer.code
+    line = target // size * size
+    addresses = AddressRange(memory, find(memory, target))
+    other = writer = in_memory = -1
+    for at in range(line, line + size):
+        seen, stored = host.get16(addresses.seen + 2 * at), host.get16(addresses.stored + 2 * at)
+        meant = host.get16(addresses.meant + 2 * at)
         if seen == stored or stored == code or meant not in (seen, code):
             continue
-        inside = target <= at < target + s[f + L.D_LEFT]
+        inside = target <= at < target + transfer.unwritten
         if inside or other < 0:
-            other, writer, memory = at, seen, stored
+            other, writer, in_memory = at, seen, stored
         if inside:
             break
     if other >= 0:
-        report(s, DIRTY_TARGET, code, target, 0, writer, memory, 2, 0, other)
+        report(memory, DIRTY_TARGET, code, target, 0, writer, in_memory, 2, 0, other)
 
 
 @native
-def beat(s: State, f: int, n: int, record: int) -> None:
-    """``n`` bytes of transfer ``f`` arrive; ``record`` is the cache line of their target, or -1."""
-    code, meant, memory = s[f + L.D_CODE], s[f + L.D_MEANT], s[f + L.D_STORED_FROM]
-    for i in range(n if memory else 0):
-        wanted, found = host.get16(meant + 2 * i), host.get16(memory + 2 * i)
+def beat(memory: MemoryState, transfer: TransferState, n: int, target_held: int) -> None:
+    """``n`` bytes of the transfer arrive; ``target_held``: :func:`~mcusim.memory.cache.tags.held` of their target."""
+    code, meant, source = transfer.code, transfer.source_meant, transfer.source_stored
+    for i in range(n if source else 0):
+        wanted, found = host.get16(meant + 2 * i), host.get16(source + 2 * i)
         if found != wanted:
-            at = s[f + L.D_SOURCE] + i
-            report(s, DMA_READ, code, at, wanted, host.get16(s[f + L.D_SEEN_FROM] + 2 * i), found, held(s, at), 0, at)
-    if record >= 0 and s[record + L.DIRTY] == 1:
-        dirty_target(s, f, n, record)
+            at = transfer.write_source + i
+            seen = host.get16(transfer.source_seen + 2 * i)
+            report(memory, DMA_READ, code, at, wanted, seen, found, held(memory, at), 0, at)
+    if target_held == 2:
+        dirty_target(memory, transfer)
     for i in range(n):
-        host.put16(s[f + L.D_STORED_TO] + 2 * i, code)
-        if record < 0:
-            host.put16(s[f + L.D_SEEN_TO] + 2 * i, code)
-    s[f + L.D_MEANT] = meant + 2 * n
-    if memory:  # 0 where nobody writes: flash
-        s[f + L.D_STORED_FROM] = memory + 2 * n
-        s[f + L.D_SEEN_FROM] += 2 * n
-    s[f + L.D_STORED_TO] += 2 * n
-    s[f + L.D_SEEN_TO] += 2 * n
+        host.put16(transfer.target_stored + 2 * i, code)
+        if target_held == 0:
+            host.put16(transfer.target_seen + 2 * i, code)
+    transfer.source_meant = meant + 2 * n
+    if source:  # 0 where nobody writes: flash
+        transfer.source_stored = source + 2 * n
+        transfer.source_seen += 2 * n
+    transfer.target_stored += 2 * n
+    transfer.target_seen += 2 * n

@@ -6,7 +6,7 @@ linefill buffer). A write miss of a write-back region allocates; its fill runs b
 waits only for one of two linefill buffers, that is for the fill before the last to end (taken to be as long as the new
 one). A dirty victim is written after the fill and keeps the memory busy.
 
-All ports look lines up here (``touch``) and make room here (``victim``, ``put``), as the cache's replacement policy
+All ports look lines up here (``lookup``) and make room here (``victim``, ``put``), as the cache's replacement policy
 says (:mod:`mcusim.memory.cache.replacement`).
 
 Not modelled: the two linefill buffers working at once, store-buffer merging across lines, speculative fills, ECC.
@@ -18,110 +18,125 @@ from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import replacement
 from mcusim.memory.film import record as film
-from mcusim.native.compile import State, inlined, native
+from mcusim.memory.state_layout import AddressRange, CacheLine, CacheState, MemoryState, RegionState
+from mcusim.native.compile import inlined, native
+from mcusim.native.structs import words_between
 
 
 @inlined
-def set_of(s: State, c: int, tag: int) -> int:
-    """Offset of the first record of the set of line number ``tag``."""
-    return c + L.CACHE + (tag & (s[c + L.C_SETS] - 1)) * s[c + L.C_WAYS] * L.CACHE_LINE
+def set_of(cache: CacheState, tag: int) -> int:
+    """Index of the first line of the set of line number ``tag``."""
+    return (tag & (cache.sets - 1)) * cache.ways
 
 
 @inlined
-def find(s: State, c: int, tag: int) -> int:
-    """Offset of the record that holds line number ``tag``, or -1; nobody uses the line by that."""
-    first = set_of(s, c, tag)
-    for at in range(first, first + s[c + L.C_WAYS] * L.CACHE_LINE, L.CACHE_LINE):
-        if s[at + L.TAG] == tag:
-            return at
-    return -1
+def find(cache: CacheState, tag: int) -> CacheLine:
+    """The line of number ``tag``, or another one of its set, whose ``tag`` says so; nobody uses the line by that."""
+    first = set_of(cache, tag)
+    line = cache.lines[first]
+    for index in range(first, first + cache.ways):
+        line = cache.lines[index]
+        if line.tag == tag:
+            break
+    return line
+
+
+@native
+def held(memory: MemoryState, address: int) -> int:
+    """Whether the data cache contains the byte: 0 no, 1 in a clean line, 2 in a dirty one."""
+    if memory.data_cache_block == 0:
+        return 0
+    cache = CacheState(memory, memory.data_cache_block)
+    tag = address >> cache.line_shift
+    line = find(cache, tag)
+    return 1 + line.dirty if line.tag == tag else 0
 
 
 @inlined
-def touch(s: State, c: int, tag: int) -> int:
-    """An access to line number ``tag``: offset of the record that holds it, or -1."""
-    record = find(s, c, tag)
-    if record >= 0:
-        replacement.hit(s, c, record)
-    return record
+def lookup(memory: MemoryState, cache: CacheState, tag: int) -> CacheLine:
+    """:func:`find` for an access to line number ``tag``, which uses the line."""
+    line = find(cache, tag)
+    if line.tag == tag:
+        replacement.hit(memory, cache, line)
+    return line
 
 
 @inlined
-def victim(s: State, c: int, tag: int) -> int:
-    """Offset of the record to replace for line number ``tag``: an empty way first."""
-    return int(replacement.victim(s, c, set_of(s, c, tag)))
+def victim(memory: MemoryState, cache: CacheState, tag: int) -> CacheLine:
+    """The line to replace by line number ``tag``: an empty way first."""
+    return replacement.victim(memory, cache, set_of(cache, tag))
 
 
 @inlined
-def put(s: State, c: int, record: int, tag: int, dirty: int) -> None:
-    """Line number ``tag`` is in ``record`` from now on."""
-    if s[L.FILM]:
-        film.note(s, film.FILL, record, tag, dirty)
-    s[record + L.TAG], s[record + L.DIRTY] = tag, dirty
-    replacement.fill(s, c, record)
+def put(memory: MemoryState, cache: CacheState, line: CacheLine, tag: int, dirty: int) -> None:
+    """The way has line number ``tag`` from now on."""
+    if memory.film:
+        film.note(memory, film.FILL, words_between(memory, line), tag, dirty)
+    line.tag, line.dirty = tag, dirty
+    replacement.fill(memory, cache, line)
 
 
 @inlined
-def soil(s: State, record: int) -> None:
-    """The line in ``record`` is dirty from now on."""
-    if s[L.FILM] and s[record + L.DIRTY] == 0:
-        film.note(s, film.DIRTY, record, 0, 0)
-    s[record + L.DIRTY] = 1
+def mark_dirty(memory: MemoryState, line: CacheLine) -> None:
+    """The line is dirty from now on."""
+    if memory.film and line.dirty == 0:
+        film.note(memory, film.DIRTY, words_between(memory, line), 0, 0)
+    line.dirty = 1
 
 
 @inlined
-def empty(s: State, record: int) -> None:
-    """``record`` holds no line."""
-    if s[L.FILM]:
-        film.note(s, film.DROP, record, 0, 0)
-    s[record + L.TAG] = s[record + L.AGE] = -1
-    s[record + L.DIRTY] = 0
+def empty(memory: MemoryState, line: CacheLine) -> None:
+    """The way holds no line any more."""
+    if memory.film:
+        film.note(memory, film.DROP, words_between(memory, line), 0, 0)
+    line.tag = line.age = -1
+    line.dirty = 0
 
 
 @inlined
-def write_back(s: State, c: int, record: int, start: int) -> int:
-    """Write the dirty line in ``record`` to its memory from ``start``; returns the ticks that takes."""
-    if s[L.FILM]:
-        film.note(s, film.WRITE_BACK, record, s[record + L.TAG], 0)
-    s[record + L.DIRTY] = 0
-    return written(s, c, s[record + L.TAG], start)
+def write_back(memory: MemoryState, cache: CacheState, line: CacheLine, start: int) -> int:
+    """Write the dirty line to its memory from ``start``; returns the ticks that takes."""
+    if memory.film:
+        film.note(memory, film.WRITE_BACK, words_between(memory, line), line.tag, 0)
+    line.dirty = 0
+    return written(memory, cache, line.tag, start)
 
 
 @inlined
-def written(s: State, c: int, tag: int, start: int) -> int:
-    """Line number ``tag`` of cache ``c`` goes to its memory from ``start``; returns the ticks that takes."""
-    bytes_ = s[c + L.C_LINE]
-    address = tag * bytes_
-    q = range_lookup.find(s, address)
-    r = s[q + L.BLOCK]
-    _, ticks = devices.line(s, r, address, bytes_, 1, max(start, s[r + L.BUSY]))
-    s[r + L.WRITES] += 1
-    s[r + L.WRITE_BYTES] += bytes_
-    s[L.WRITEBACKS] += 1
+def written(memory: MemoryState, cache: CacheState, tag: int, start: int) -> int:
+    """Line number ``tag`` of the cache goes to its memory from ``start``; returns the ticks that takes."""
+    size = cache.line_bytes
+    address = tag * size
+    addresses = AddressRange(memory, range_lookup.find(memory, address))
+    region = RegionState(memory, addresses.region)
+    _, ticks = devices.line(memory, region, address, size, 1, max(start, region.busy_until))
+    region.writes += 1
+    region.write_bytes += size
+    memory.writebacks += 1
     return ticks
 
 
 @native
-def fill(s: State, q: int, address: int, n: int, write: int, gap: int) -> int:
+def fill(memory: MemoryState, addresses: AddressRange, address: int, n: int, write: int, gap: int) -> int:
     """:func:`access` that misses and allocates; returns the core's stall in ticks."""
-    c = s[L.DCACHE]
-    r = s[q + L.BLOCK]
-    bytes_ = s[c + L.C_LINE]
-    tag = address >> s[c + L.C_SHIFT]
-    s[L.MISSES] += 1
-    s[L.HITS] += n - 1
-    record = victim(s, c, tag)
-    displaced = s[record + L.TAG] if s[record + L.DIRTY] == 1 else -1
-    put(s, c, record, tag, 1 if write else 0)  # a film shows the miss before the rows that it opens
-    now = s[L.NOW]
-    start = max(now, s[r + L.BUSY])
-    first, last = devices.line(s, r, tag * bytes_, bytes_, 0, start)
-    s[r + L.READS] += 1
-    s[r + L.READ_BYTES] += bytes_
+    cache = CacheState(memory, memory.data_cache)
+    region = RegionState(memory, addresses.region)
+    size = cache.line_bytes
+    tag = address >> cache.line_shift
+    memory.misses += 1
+    memory.hits += n - 1
+    line = victim(memory, cache, tag)
+    displaced = line.tag if line.dirty == 1 else -1
+    put(memory, cache, line, tag, 1 if write else 0)  # a film shows the miss before the rows that it opens
+    now = memory.now
+    start = max(now, region.busy_until)
+    first, last = devices.line(memory, region, tag * size, size, 0, start)
+    region.reads += 1
+    region.read_bytes += size
     if displaced >= 0:
-        if s[L.FILM]:
-            film.note(s, film.WRITE_BACK, -1, displaced, 0)
-        written(s, c, displaced, start + last)
+        if memory.film:
+            film.note(memory, film.WRITE_BACK, -1, displaced, 0)
+        written(memory, cache, displaced, start + last)
     wait = start - now
     if write:
         return max(0, wait - last)
@@ -129,45 +144,46 @@ def fill(s: State, q: int, address: int, n: int, write: int, gap: int) -> int:
 
 
 @inlined
-def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: int) -> int:
-    """``n`` accesses inside one line of a cached region (range record ``q``); returns the core's stall in ticks."""
-    c = s[L.DCACHE]
-    tag = address >> s[c + L.C_SHIFT]
-    back = s[c + L.C_WRITEBACK] == 1 and s[q + L.ATTRIBUTE] == 2
-    record = touch(s, c, tag)
-    if record >= 0:
-        s[L.HITS] += n
+def access(memory: MemoryState, addresses: AddressRange, address: int, n: int, size: int, write: int, gap: int) -> int:
+    """``n`` accesses inside one line of a cached region (``addresses``); returns the core's stall in ticks."""
+    cache = CacheState(memory, memory.data_cache)
+    tag = address >> cache.line_shift
+    back = cache.write_back == 1 and addresses.attribute == 2
+    line = lookup(memory, cache, tag)
+    if line.tag == tag:
+        memory.hits += n
         if not write:
             return 0
         if back:
-            soil(s, record)
+            mark_dirty(memory, line)
             return 0
     if write and not back:
-        r = s[q + L.BLOCK]
-        s[r + L.WRITES] += n
-        s[r + L.WRITE_BYTES] += n * size
-        return devices.run(s, r, address, n, size, 1, gap, 0)
-    return fill(s, q, address, n, write, gap)
+        region = RegionState(memory, addresses.region)
+        region.writes += n
+        region.write_bytes += n * size
+        return devices.run(memory, region, address, n, size, 1, gap, 0)
+    return fill(memory, addresses, address, n, write, gap)
 
 
 @native
-def fetch_line(s: State, address: int) -> int:
+def fetch_line(memory: MemoryState, address: int) -> int:
     """Instruction fetch of one I-cache line; returns the stall in ticks."""
-    c = s[L.ICACHE]
-    tag = address >> s[c + L.C_SHIFT]
-    if touch(s, c, tag) >= 0:
-        s[L.IHITS] += 1
+    cache = CacheState(memory, memory.code_cache)
+    tag = address >> cache.line_shift
+    if lookup(memory, cache, tag).tag == tag:
+        memory.code_hits += 1
         return 0
-    s[L.IMISSES] += 1
-    q = range_lookup.find(s, address)
-    if q < 0:
+    memory.code_misses += 1
+    offset = range_lookup.find(memory, address)
+    if offset < 0:
         return 0
-    put(s, c, victim(s, c, tag), tag, 0)
-    r = s[q + L.BLOCK]
-    if s[r + L.KIND] == L.TCM:
+    addresses = AddressRange(memory, offset)
+    put(memory, cache, victim(memory, cache, tag), tag, 0)
+    region = RegionState(memory, addresses.region)
+    if region.kind == L.TCM:
         return 0
-    start = max(s[L.NOW], s[r + L.BUSY])
-    first, last = devices.line(s, r, tag * s[c + L.C_LINE], s[c + L.C_LINE], 0, start)
-    s[r + L.READS] += 1
-    s[r + L.READ_BYTES] += s[c + L.C_LINE]
-    return start - s[L.NOW] + (first + last) // 2
+    start = max(memory.now, region.busy_until)
+    first, last = devices.line(memory, region, tag * cache.line_bytes, cache.line_bytes, 0, start)
+    region.reads += 1
+    region.read_bytes += cache.line_bytes
+    return start - memory.now + (first + last) // 2

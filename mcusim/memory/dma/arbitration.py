@@ -20,190 +20,219 @@ from __future__ import annotations
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data
 from mcusim.memory.dma import beats
-from mcusim.memory.range_lookup import find
-from mcusim.native.compile import State, native, shared
+from mcusim.memory.range_lookup import find, range_at
+from mcusim.memory.state_layout import AddressRange, DmaPort, MemoryState, RegionState, TransferState
+from mcusim.native.compile import inlined, native, shared
+from mcusim.native.structs import words_between
+
+MOST_BLOCKS = 62  # bits of a word that tell which region blocks a transfer touches
+
+
+@inlined
+def block_at(memory: MemoryState, index: int) -> RegionState:
+    """One of the regions' blocks."""
+    return RegionState(memory, L.HEADER + index * L.REGION)
 
 
 @native
-def mark_shared(s: State, r: int) -> None:
-    """Ranges of block ``r`` where no access waits are such no more while a transfer touches it."""
-    for i in range(s[L.RANGES]):
-        q = s[L.RANGE_BASE] + i * L.RANGE
-        if s[q + L.BLOCK] == r and s[q + L.FLAGS] & L.FREE:
-            s[q + L.FLAGS] += L.UNLESS_SHARED - L.FREE
+def mark_shared(memory: MemoryState, region: RegionState) -> None:
+    """Ranges of the region where no access waits are such no more while a transfer touches it."""
+    block = words_between(memory, region)
+    for i in range(memory.ranges):
+        addresses = range_at(memory, i)
+        if addresses.region == block and addresses.flags & L.FREE:
+            addresses.flags += L.UNLESS_SHARED - L.FREE
 
 
 @native
-def detach(s: State, r: int) -> None:
-    """One transfer less touches block ``r``."""
-    s[r + L.SHARED] -= 1
-    if s[r + L.SHARED]:
+def detach(memory: MemoryState, region: RegionState) -> None:
+    """One transfer less touches the region."""
+    region.transfers -= 1
+    if region.transfers:
         return
-    for i in range(s[L.RANGES]):
-        q = s[L.RANGE_BASE] + i * L.RANGE
-        if s[q + L.BLOCK] == r and s[q + L.FLAGS] & L.UNLESS_SHARED:
-            s[q + L.FLAGS] += L.FREE - L.UNLESS_SHARED
+    block = words_between(memory, region)
+    for i in range(memory.ranges):
+        addresses = range_at(memory, i)
+        if addresses.region == block and addresses.flags & L.UNLESS_SHARED:
+            addresses.flags += L.FREE - L.UNLESS_SHARED
 
 
 @native
-def due(s: State, f: int, p: int, writing: int) -> int:
-    """When transfer ``f`` could have its next access by port ``p``: NEVER or later if it has to wait for the other."""
+def due(transfer: TransferState, port: DmaPort, writing: int) -> int:
+    """When the transfer could have its next access by ``port``: NEVER or later if it has to wait for the other."""
     if writing:
-        return max(beats.next_write(s, f), s[p + L.P_FREE]) + s[f + L.D_BEFORE_WRITE]
-    return max(beats.next_read(s, f), s[p + L.P_FREE]) + s[f + L.D_BEFORE_READ]
+        return max(beats.next_write(transfer), port.free) + transfer.before_write
+    return max(beats.next_read(transfer), port.free) + transfer.before_read
+
+
+@inlined
+def port_of(memory: MemoryState, controller: int, writing: int) -> DmaPort:
+    """One of a controller's two ports."""
+    return memory.controllers[controller].writing if writing else memory.controllers[controller].reading
 
 
 @native
-def next_turn(s: State, k: int) -> None:
-    """When the next accesses of controller ``k`` begin."""
+def next_turn(memory: MemoryState, controller: int) -> None:
+    """When the next accesses of a controller begin."""
     for writing in range(2):
-        p = k + (L.WRITING if writing else L.READING)
+        port = port_of(memory, controller, writing)
         first = L.NEVER
-        for i in range(s[L.SLOTS]):
-            f = L.TRANSFERS + i * L.TRANSFER
-            if s[f + L.D_STATE] == L.ACTIVE and s[f + L.D_CONTROLLER] == k:
-                first = min(first, due(s, f, p, writing))
-        s[p + L.P_AT] = first
-        s[L.NEXT_BEAT] = min(s[L.NEXT_BEAT], first)
+        for i in range(memory.slots):
+            transfer = memory.transfers[i]
+            if transfer.state == L.ACTIVE and transfer.controller == controller:
+                first = min(first, due(transfer, port, writing))
+        port.next_access = first
+        memory.next_beat = min(memory.next_beat, first)
 
 
 @native
-def attach(s: State, f: int) -> None:
-    """Transfer ``f`` is filled in: its controller takes it up."""
-    s[f + L.D_STATE] = L.ACTIVE
-    for i in range(62):
-        if s[f + L.D_SHARES] >> i & 1:
-            r = L.HEADER + i * L.REGION
-            if s[r + L.SHARED] == 0:
-                s[r + L.TAKEN] = s[r + L.BUSY]
-            s[r + L.SHARED] += 1
-            mark_shared(s, r)
-    next_turn(s, s[f + L.D_CONTROLLER])
+def attach(memory: MemoryState, slot: int) -> None:
+    """The transfer in ``slot`` is filled in: its controller takes it up."""
+    transfer = memory.transfers[slot]
+    transfer.state = L.ACTIVE
+    for i in range(MOST_BLOCKS):
+        if transfer.shares >> i & 1:
+            region = block_at(memory, i)
+            if region.transfers == 0:
+                region.taken_until = region.busy_until
+            region.transfers += 1
+            mark_shared(memory, region)
+    next_turn(memory, transfer.controller)
 
 
 @native
-def choose(s: State, k: int, p: int, writing: int) -> int:
-    """The transfer that port ``p`` of controller ``k`` serves now: the highest priority, of equals the one after the
-    last served."""
+def choose(memory: MemoryState, controller: int, port: DmaPort, writing: int) -> TransferState:
+    """The transfer that the port serves now: the highest priority, of equals the one after the last served."""
     best = -1
-    for i in range(1, s[L.SLOTS] + 1):
-        f = L.TRANSFERS + (s[p + L.P_LAST] + i) % s[L.SLOTS] * L.TRANSFER
-        if s[f + L.D_STATE] != L.ACTIVE or s[f + L.D_CONTROLLER] != k or due(s, f, p, writing) > s[p + L.P_AT]:
+    last = port.last_slot
+    for i in range(1, memory.slots + 1):
+        slot = (last + i) % memory.slots
+        transfer = memory.transfers[slot]
+        if transfer.state != L.ACTIVE or transfer.controller != controller:
             continue
-        if best < 0 or s[f + L.D_PRIORITY] > s[best + L.D_PRIORITY]:
-            best = f
-    s[p + L.P_LAST] = (best - L.TRANSFERS) // L.TRANSFER
-    return best
+        if due(transfer, port, writing) > port.next_access:
+            continue
+        if best < 0 or transfer.priority > memory.transfers[best].priority:
+            best = slot
+    port.last_slot = best
+    return memory.transfers[best]
 
 
 @native
-def complete(s: State, f: int, end: int) -> None:
+def complete(memory: MemoryState, transfer: TransferState, end: int) -> None:
     """All beats are made; the memories are shared until the last one lets go of them."""
-    s[f + L.D_STATE], s[f + L.D_END] = L.DONE, end
+    transfer.state, transfer.end = L.DONE, end
     release = end
-    for i in range(62):
-        if s[f + L.D_SHARES] >> i & 1:
-            release = max(release, s[L.HEADER + i * L.REGION + L.HELD])
-    s[f + L.D_RELEASE] = release
-    s[L.NEXT_RELEASE] = min(s[L.NEXT_RELEASE], release)
+    for i in range(MOST_BLOCKS):
+        if transfer.shares >> i & 1:
+            release = max(release, block_at(memory, i).held_until)
+    transfer.release = release
+    memory.next_release = min(memory.next_release, release)
 
 
 @native
-def release(s: State) -> None:
+def release(memory: MemoryState) -> None:
     """Let go of the memories of transfers whose time has come."""
-    now = s[L.NEXT_RELEASE]
-    s[L.NEXT_RELEASE] = L.NEVER
-    for j in range(s[L.SLOTS]):
-        f = L.TRANSFERS + j * L.TRANSFER
-        if s[f + L.D_STATE] < L.DONE or s[f + L.D_RELEASE] == L.NEVER:
+    now = memory.next_release
+    memory.next_release = L.NEVER
+    for slot in range(memory.slots):
+        transfer = memory.transfers[slot]
+        if transfer.state < L.DONE or transfer.release == L.NEVER:
             continue
-        if s[f + L.D_RELEASE] > now:
-            s[L.NEXT_RELEASE] = min(s[L.NEXT_RELEASE], s[f + L.D_RELEASE])
+        if transfer.release > now:
+            memory.next_release = min(memory.next_release, transfer.release)
             continue
-        s[f + L.D_RELEASE] = L.NEVER
-        for i in range(62):
-            if s[f + L.D_SHARES] >> i & 1:
-                detach(s, L.HEADER + i * L.REGION)
-        if s[f + L.D_STATE] == L.REPORTED:
-            s[f + L.D_STATE] = L.IDLE
+        transfer.release = L.NEVER
+        for i in range(MOST_BLOCKS):
+            if transfer.shares >> i & 1:
+                detach(memory, block_at(memory, i))
+        if transfer.state == L.REPORTED:
+            transfer.state = L.IDLE
 
 
 @native
-def read_access(s: State, k: int) -> None:
-    """The reading port of controller ``k`` has its turn."""
-    p = k + L.READING
-    f = choose(s, k, p, 0)
-    start = s[p + L.P_AT]
-    r = beats.source_of(s, f)
-    if r < 0:
-        complete(s, f, start)
+def read_access(memory: MemoryState, controller: int) -> None:
+    """The reading port of a controller has its turn."""
+    port = memory.controllers[controller].reading
+    start = port.next_access
+    transfer = choose(memory, controller, port, 0)
+    block = beats.source_of(memory, transfer)
+    if block < 0:
+        complete(memory, transfer, start)
         return
-    if s[r + L.KIND] != L.TCM:
-        start = max(start, s[r + L.TAKEN])
-    s[L.NOW] = start
-    s[r + L.DMA_READ_BYTES] += beats.read(s, f, r)
-    s[p + L.P_FREE] = s[f + L.D_READ_END]
+    region = RegionState(memory, block)
+    if region.kind != L.TCM:
+        start = max(start, region.taken_until)
+    memory.now = start
+    region.dma_read_bytes += beats.read(memory, transfer, region)
+    port.free = transfer.read_end
 
 
 @native
-def write_access(s: State, k: int) -> None:
-    """The writing port of controller ``k`` has its turn."""
-    p = k + L.WRITING
-    f = choose(s, k, p, 1)
-    start = s[p + L.P_AT]
-    fresh = s[f + L.D_CHUNK] == 0
-    r = beats.target_of(s, f)
-    if r < 0:
-        complete(s, f, start)
+def write_access(memory: MemoryState, controller: int) -> None:
+    """The writing port of a controller has its turn."""
+    port = memory.controllers[controller].writing
+    start = port.next_access
+    transfer = choose(memory, controller, port, 1)
+    fresh = transfer.unwritten_in_line == 0
+    block = beats.target_of(memory, transfer)
+    if block < 0:
+        complete(memory, transfer, start)
         return
+    region = RegionState(memory, block)
     if fresh:
-        data.begin(s, f, find(s, s[f + L.D_SOURCE]), find(s, s[f + L.D_TARGET]))
-    if s[r + L.KIND] != L.TCM and s[r + L.KIND] != L.SDRAM:
-        start = max(start, s[r + L.TAKEN])
-    s[L.NOW] = start
-    size = beats.write(s, f, r)
-    data.move(s, f, size)
-    s[r + L.DMA_WRITE_BYTES] += size
-    beats.moved(s, f, size)
-    end = s[p + L.P_FREE] = s[f + L.D_WRITE_END]
-    if s[f + L.D_LEFT] == 0:
-        complete(s, f, end)
+        source, target = find(memory, transfer.write_source), find(memory, transfer.write_address)
+        data.begin(transfer, AddressRange(memory, source), AddressRange(memory, target))
+    if region.kind != L.TCM and region.kind != L.SDRAM:
+        start = max(start, region.taken_until)
+    memory.now = start
+    size = beats.write(memory, transfer, region)
+    data.move(memory, transfer, size)
+    region.dma_write_bytes += size
+    beats.moved(transfer, size)
+    end = port.free = transfer.write_end
+    if transfer.unwritten == 0:
+        complete(memory, transfer, end)
 
 
 @shared
-def advance(s: State, until: int) -> None:
-    """Make all accesses that are due before ``until``; ``s[NOW]`` stays."""
-    now = s[L.NOW]
-    while min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < until:
-        if s[L.NEXT_RELEASE] <= s[L.NEXT_BEAT]:
-            release(s)
+def advance(memory: MemoryState, until: int) -> None:
+    """Make all accesses that are due before ``until``; ``memory.now`` stays."""
+    now = memory.now
+    while min(memory.next_beat, memory.next_release) < until:
+        if memory.next_release <= memory.next_beat:
+            release(memory)
             continue
-        k = L.CONTROLLERS
-        while s[L.NEXT_BEAT] not in (s[k + L.READING + L.P_AT], s[k + L.WRITING + L.P_AT]):
-            k += L.CONTROLLER
-        if s[k + L.READING + L.P_AT] == s[L.NEXT_BEAT]:
-            read_access(s, k)
+        k = 0
+        while memory.next_beat not in (
+            memory.controllers[k].reading.next_access,
+            memory.controllers[k].writing.next_access,
+        ):
+            k += 1
+        if memory.controllers[k].reading.next_access == memory.next_beat:
+            read_access(memory, k)
         else:
-            write_access(s, k)
-        s[L.NEXT_BEAT] = L.NEVER
-        next_turn(s, k)
-        for other in range(L.CONTROLLERS, L.CONTROLLERS_END, L.CONTROLLER):
-            s[L.NEXT_BEAT] = min(s[L.NEXT_BEAT], s[other + L.READING + L.P_AT], s[other + L.WRITING + L.P_AT])
-    s[L.NOW] = now
+            write_access(memory, k)
+        memory.next_beat = L.NEVER
+        next_turn(memory, k)
+        for other in range(L.MAX_CONTROLLERS):
+            controller = memory.controllers[other]
+            memory.next_beat = min(memory.next_beat, controller.reading.next_access, controller.writing.next_access)
+    memory.now = now
 
 
 @native
-def arrive(s: State, r: int) -> None:
-    """The core is about to use block ``r`` at ``s[NOW]``: beats due before are made, one under way keeps it busy.
+def arrive(memory: MemoryState, region: RegionState) -> None:
+    """The core is about to use the region at ``memory.now``: beats due before are made, one under way keeps it busy.
 
     Of a beat and an access that come at the same moment the one goes first whose master was not served last.
     """
-    now = s[L.NOW]
-    if min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < now:
-        advance(s, now)
-    if s[r + L.KIND] == L.TCM:  # nobody waits there, but the core sees what has arrived
+    now = memory.now
+    if min(memory.next_beat, memory.next_release) < now:
+        advance(memory, now)
+    if region.kind == L.TCM:  # nobody waits there, but the core sees what has arrived
         return
-    if s[L.NEXT_BEAT] == now and s[r + L.TAKEN] > s[r + L.HELD]:
-        advance(s, now + 1)
-    if s[r + L.HELD] > now:
-        s[r + L.BUSY] = max(s[r + L.BUSY], s[r + L.HELD])
+    if memory.next_beat == now and region.taken_until > region.held_until:
+        advance(memory, now + 1)
+    if region.held_until > now:
+        region.busy_until = max(region.busy_until, region.held_until)

@@ -25,222 +25,234 @@ from mcusim.memory import devices, flash_accelerator
 from mcusim.memory import state_layout as L
 from mcusim.memory.film import record as film
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import State, native
+from mcusim.memory.state_layout import AddressRange, MemoryState, RegionState, TransferState
+from mcusim.native.compile import native
+from mcusim.native.structs import Words, words_between
 
 
 @native
-def hold(s: State, r: int, since: int, until: int) -> None:
-    """A beat has the memory of block ``r`` for that time; holds that follow each other are one."""
-    if since > s[r + L.HELD]:
-        s[r + L.HELD_SINCE] = since
-    s[r + L.HELD] = max(s[r + L.HELD], until)
+def hold(region: RegionState, since: int, until: int) -> None:
+    """A beat has the memory of the region for that time; holds that follow each other are one."""
+    if since > region.held_until:
+        region.held_since = since
+    region.held_until = max(region.held_until, until)
 
 
 @native
-def at_hand(s: State, r: int, address: int) -> int:
+def is_buffered(memory: MemoryState, region: RegionState, address: int) -> int:
     """1 when a read of data at ``address`` of a flash needs not go to its array."""
-    line = address >> s[r + L.LINE]
-    if s[r + L.UNIFIED]:
-        return int(s[r + L.I_LINES] == 0 or line == s[r + L.CURRENT] or flash_accelerator.held(s, r, line) >= 0)
-    lines = s[r + L.A_LINES]
+    line = address >> region.line_shift
+    if region.unified:
+        return int(
+            region.code_lines == 0
+            or line == region.current_line
+            or flash_accelerator.find_line(memory, region, line) >= 0
+        )
+    lines = region.data_lines
     if lines == 0:
-        return int(s[r + L.LATCH] == line)
+        return int(region.latched_line == line)
+    held = Words(memory, region.data_line_store)
     for i in range(lines):
-        if s[s[r + L.ACCEL] + i] == line:
+        if held[i] == line:
             return 1
     return 0
 
 
 @native
-def beats_of(s: State, f: int, n: int) -> int:
+def beats_of(transfer: TransferState, n: int) -> int:
     """Beats of ``n`` bytes."""
-    return (n + s[f + L.D_BEAT] - 1) // s[f + L.D_BEAT]
+    return (n + transfer.beat - 1) // transfer.beat
 
 
 @native
-def beats_to(s: State, f: int, n: int) -> int:
+def beats_to(transfer: TransferState, n: int) -> int:
     """Beats of the port that writes for ``n`` bytes."""
-    return (n + s[f + L.D_BEAT_TO] - 1) // s[f + L.D_BEAT_TO]
+    return (n + transfer.write_beat - 1) // transfer.write_beat
 
 
 @native
-def line_end(s: State, address: int) -> int:
+def line_end(memory: MemoryState, address: int) -> int:
     """The end of the line that ``address`` is in."""
-    return ((address >> s[L.SHIFT]) + 1) << s[L.SHIFT]
+    return ((address >> memory.visit_shift) + 1) << memory.visit_shift
 
 
 @native
-def next_read(s: State, f: int) -> int:
-    """When the next read of transfer ``f`` may begin; NEVER until another write makes room for it."""
-    return max(s[f + L.D_BEGIN], s[f + L.D_ROOM_AT]) if s[f + L.D_UNREAD] else L.NEVER
+def next_read(transfer: TransferState) -> int:
+    """When the next read of the transfer may begin; NEVER until another write makes room for it."""
+    return max(transfer.begin, transfer.room_since) if transfer.unread else L.NEVER
 
 
 @native
-def next_write(s: State, f: int) -> int:
-    """When the next bytes of transfer ``f`` may be written; NEVER while there are too few."""
-    return s[f + L.D_READY] if s[f + L.D_DRAIN] else L.NEVER
+def next_write(transfer: TransferState) -> int:
+    """When the next bytes of the transfer may be written; NEVER while there are too few."""
+    return transfer.drain_from if transfer.to_drain else L.NEVER
 
 
 @native
-def whole(s: State, f: int, n: int) -> int:
+def whole(transfer: TransferState, n: int) -> int:
     """What of ``n`` bytes in the FIFO can be written: whole beats of the target until the last bytes are there."""
-    if s[f + L.D_BEAT_TO] <= s[f + L.D_BEAT] or s[f + L.D_UNREAD] == 0:
+    if transfer.write_beat <= transfer.beat or transfer.unread == 0:
         return n
-    return n - n % s[f + L.D_BEAT_TO]
+    return n - n % transfer.write_beat
 
 
 @native
-def drain(s: State, f: int, now: int) -> None:
+def drain(transfer: TransferState, now: int) -> None:
     """What was to be written is, at ``now``: is there enough for the next time, or will the read under way bring it?"""
-    level, end = s[f + L.D_LEVEL], s[f + L.D_READ_END]
+    level, end = transfer.fifo_level, transfer.read_end
     if end > now:
-        there = level - s[f + L.D_FILLED]
-        if there >= s[f + L.D_THRESHOLD]:
-            s[f + L.D_DRAIN], s[f + L.D_READY] = whole(s, f, there), now
+        there = level - transfer.last_read
+        if there >= transfer.threshold:
+            transfer.to_drain, transfer.drain_from = whole(transfer, there), now
             return
-    if level >= s[f + L.D_THRESHOLD] or s[f + L.D_UNREAD] == 0:
-        s[f + L.D_DRAIN], s[f + L.D_READY] = whole(s, f, level), max(now, end)
+    if level >= transfer.threshold or transfer.unread == 0:
+        transfer.to_drain, transfer.drain_from = whole(transfer, level), max(now, end)
 
 
 @native
-def make_room(s: State, f: int, now: int) -> None:
+def make_room(transfer: TransferState, now: int) -> None:
     """At ``now`` an access has ended: is there room for the next read, or will the write under way make it?"""
-    room = s[f + L.D_ROOM] - s[f + L.D_LEVEL]
-    need = min(s[f + L.D_STEP], s[f + L.D_UNREAD])
-    if s[f + L.D_DRAIN] == 0 and s[f + L.D_LEVEL] < s[f + L.D_THRESHOLD]:
+    room = transfer.fifo_size - transfer.fifo_level
+    need = min(transfer.burst, transfer.unread)
+    if transfer.to_drain == 0 and transfer.fifo_level < transfer.threshold:
         need = min(need, room)  # the rest of a burst, or beat, that a line's end cut: nothing is written before it
-    s[f + L.D_ROOM_AT] = now if room >= need else L.NEVER
-    if room >= need > room - s[f + L.D_FREED]:
-        s[f + L.D_ROOM_AT] = max(now, s[f + L.D_WRITE_END])
+    transfer.room_since = now if room >= need else L.NEVER
+    if room >= need > room - transfer.last_write:
+        transfer.room_since = max(now, transfer.write_end)
 
 
 @native
-def read_flash(s: State, f: int, r: int, address: int) -> int:
+def read_flash(memory: MemoryState, transfer: TransferState, region: RegionState, address: int) -> int:
     """Ticks of a read of flash: its line is read when the transfer comes to it, and again if it was displaced since."""
-    line = address >> s[r + L.LINE]
-    if s[f + L.D_LINE] == line and at_hand(s, r, address):
+    line = address >> region.line_shift
+    if transfer.last_line == line and is_buffered(memory, region, address):
         return 0
-    s[f + L.D_LINE] = line
-    return devices.flash_line(s, r, address)
+    transfer.last_line = line
+    return devices.flash_line(memory, region, address)
 
 
 @native
-def data_read(s: State, f: int, r: int, size: int) -> int:
-    """The data cycles of a read of ``size`` bytes at ``s[NOW]``; returns their ticks."""
-    now, kind, address = s[L.NOW], s[r + L.KIND], s[f + L.D_READ]
-    b = beats_of(s, f, size)
-    cycles = b * s[f + L.D_CLOCK]
+def data_read(memory: MemoryState, transfer: TransferState, region: RegionState, size: int) -> int:
+    """The data cycles of a read of ``size`` bytes at ``memory.now``; returns their ticks."""
+    now, kind, address = memory.now, region.kind, transfer.read_address
+    b = beats_of(transfer, size)
+    cycles = b * transfer.bus_clock
     if kind == L.TCM:
         return cycles
     if kind == L.SRAM:
-        s[r + L.OCCUPIED] += b * s[r + L.BEAT]
-        hold(s, r, now, now + b * s[r + L.BEAT])
-        return s[r + L.LATENCY_DMA] + max(cycles, b * s[r + L.BEAT])
+        region.occupied += b * region.beat
+        hold(region, now, now + b * region.beat)
+        return region.dma_latency + max(cycles, b * region.beat)
     if kind == L.FLASH:
-        ticks = read_flash(s, f, r, address)
+        ticks = read_flash(memory, transfer, region, address)
         if ticks:
-            hold(s, r, now, now + ticks)
+            hold(region, now, now + ticks)
         return ticks + cycles
     if kind == L.SDRAM:
-        ticks = max(s[r + L.LATENCY_DMA] + cycles, devices.sdram_read(s, r, address, size, s[r + L.LATENCY_DMA]))
+        ticks = max(
+            region.dma_latency + cycles,
+            devices.sdram_read(memory, region, address, size, region.dma_latency),
+        )
     else:
-        ticks = max(cycles, devices.qspi_read(s, r, address, size))
-    hold(s, r, now, now + ticks)
+        ticks = max(cycles, devices.qspi_read(memory, region, address, size))
+    hold(region, now, now + ticks)
     return ticks
 
 
 @native
-def data_write(s: State, f: int, r: int, size: int) -> int:
-    """The data cycles of a write of ``size`` bytes at ``s[NOW]``; returns their ticks."""
-    now, kind = s[L.NOW], s[r + L.KIND]
-    b = beats_to(s, f, size)
-    cycles = b * s[f + L.D_CLOCK]
+def data_write(memory: MemoryState, transfer: TransferState, region: RegionState, size: int) -> int:
+    """The data cycles of a write of ``size`` bytes at ``memory.now``; returns their ticks."""
+    now, kind = memory.now, region.kind
+    b = beats_to(transfer, size)
+    cycles = b * transfer.bus_clock
     if kind == L.SRAM:
-        taken = b * max(s[r + L.BEAT], s[r + L.LATENCY_W])
-        s[r + L.OCCUPIED] += b * s[r + L.BEAT]
-        hold(s, r, now, now + taken)
+        taken = b * max(region.beat, region.write_latency)
+        region.occupied += b * region.beat
+        hold(region, now, now + taken)
         return max(cycles, taken)
     if kind != L.SDRAM:
         return cycles
-    stall = devices.sdram_run(s, r, s[f + L.D_TARGET], b, s[f + L.D_BEAT_TO], 1, s[f + L.D_CLOCK], 0)
-    hold(s, r, now, s[r + L.BUSY])
+    stall = devices.sdram_run(memory, region, transfer.write_address, b, transfer.write_beat, 1, transfer.bus_clock, 0)
+    hold(region, now, region.busy_until)
     return cycles + stall
 
 
 @native
-def source_of(s: State, f: int) -> int:
-    """The block that the next read of transfer ``f`` goes to, or -1 where there is no memory."""
-    if s[f + L.D_AHEAD] == 0:
-        address = s[f + L.D_READ]
-        q = find(s, address)
-        if q < 0:
+def source_of(memory: MemoryState, transfer: TransferState) -> int:
+    """The block that the next read of the transfer goes to, or -1 where there is no memory."""
+    if transfer.unread_in_line == 0:
+        address = transfer.read_address
+        offset = find(memory, address)
+        if offset < 0:
             return -1
-        s[f + L.D_FROM] = s[q + L.BLOCK]
-        s[f + L.D_AHEAD] = s[f + L.D_UNREAD]
-        if s[f + L.D_MOVES_FROM]:
-            s[f + L.D_AHEAD] = min(s[f + L.D_UNREAD], line_end(s, address) - address)
-    return s[f + L.D_FROM]
+        addresses = AddressRange(memory, offset)
+        transfer.source = addresses.region
+        transfer.unread_in_line = transfer.unread
+        if transfer.source_moves:
+            transfer.unread_in_line = min(transfer.unread, line_end(memory, address) - address)
+    return transfer.source
 
 
 @native
-def target_of(s: State, f: int) -> int:
-    """The block that the next write of transfer ``f`` goes to, or -1 where there is no memory."""
-    if s[f + L.D_CHUNK] == 0:
-        source, target = s[f + L.D_SOURCE], s[f + L.D_TARGET]
-        q = find(s, target)
-        if q < 0:
+def target_of(memory: MemoryState, transfer: TransferState) -> int:
+    """The block that the next write of the transfer goes to, or -1 where there is no memory."""
+    if transfer.unwritten_in_line == 0:
+        source, target = transfer.write_source, transfer.write_address
+        offset = find(memory, target)
+        if offset < 0:
             return -1
-        s[f + L.D_TO] = s[q + L.BLOCK]
-        chunk = s[f + L.D_LEFT]
-        if s[f + L.D_MOVES_FROM] and s[f + L.D_BEAT_TO] <= s[f + L.D_BEAT]:
-            chunk = min(chunk, line_end(s, source) - source)
-        elif s[f + L.D_MOVES_FROM]:  # a packed beat may come from two lines
-            chunk = min(chunk, s[find(s, source) + L.HIGH] - source)
-        if s[f + L.D_MOVES_TO]:
-            chunk = min(chunk, line_end(s, target) - target)
-        s[f + L.D_CHUNK] = chunk
-    return s[f + L.D_TO]
+        addresses = AddressRange(memory, offset)
+        transfer.target = addresses.region
+        chunk = transfer.unwritten
+        if transfer.source_moves and transfer.write_beat <= transfer.beat:
+            chunk = min(chunk, line_end(memory, source) - source)
+        elif transfer.source_moves:  # a packed beat may come from two lines
+            chunk = min(chunk, AddressRange(memory, find(memory, source)).high - source)
+        if transfer.target_moves:
+            chunk = min(chunk, line_end(memory, target) - target)
+        transfer.unwritten_in_line = chunk
+    return transfer.target
 
 
 @native
-def read(s: State, f: int, r: int) -> int:
-    """The read at ``s[NOW]`` from block ``r``; returns how many bytes."""
-    size = min(s[f + L.D_STEP], s[f + L.D_AHEAD], s[f + L.D_ROOM] - s[f + L.D_LEVEL])
-    if s[L.FILM]:
-        film.note(s, film.BEAT_READ, f, s[f + L.D_READ], size)
-    end = s[L.NOW] + data_read(s, f, r, size)
-    s[f + L.D_READ] += size * s[f + L.D_MOVES_FROM]
-    s[f + L.D_UNREAD] -= size
-    s[f + L.D_AHEAD] -= size
-    s[f + L.D_LEVEL] += size
-    s[f + L.D_FILLED], s[f + L.D_READ_END] = size, end
-    make_room(s, f, end)
-    if s[f + L.D_DRAIN] == 0:
-        drain(s, f, end)
+def read(memory: MemoryState, transfer: TransferState, region: RegionState) -> int:
+    """The read at ``memory.now`` from the region; returns how many bytes."""
+    size = min(transfer.burst, transfer.unread_in_line, transfer.fifo_size - transfer.fifo_level)
+    if memory.film:
+        film.note(memory, film.BEAT_READ, words_between(memory, transfer), transfer.read_address, size)
+    end = memory.now + data_read(memory, transfer, region, size)
+    transfer.read_address += size * transfer.source_moves
+    transfer.unread -= size
+    transfer.unread_in_line -= size
+    transfer.fifo_level += size
+    transfer.last_read, transfer.read_end = size, end
+    make_room(transfer, end)
+    if transfer.to_drain == 0:
+        drain(transfer, end)
     return size
 
 
 @native
-def write(s: State, f: int, r: int) -> int:
-    """The write at ``s[NOW]`` to block ``r``; returns how many bytes."""
-    size = min(s[f + L.D_STEP_TO], s[f + L.D_CHUNK], s[f + L.D_DRAIN])
-    if s[L.FILM]:
-        film.note(s, film.BEAT_WRITE, f, s[f + L.D_TARGET], size)
-    end = s[L.NOW] + data_write(s, f, r, size)
-    s[f + L.D_LEVEL] -= size
-    s[f + L.D_DRAIN] -= size
-    s[f + L.D_FREED], s[f + L.D_WRITE_END], s[f + L.D_READY] = size, end, end
-    if s[f + L.D_ROOM_AT] == L.NEVER:
-        make_room(s, f, end)
-    if s[f + L.D_DRAIN] == 0 and s[f + L.D_LEVEL]:
-        drain(s, f, end)
+def write(memory: MemoryState, transfer: TransferState, region: RegionState) -> int:
+    """The write at ``memory.now`` to the region; returns how many bytes."""
+    size = min(transfer.write_burst, transfer.unwritten_in_line, transfer.to_drain)
+    if memory.film:
+        film.note(memory, film.BEAT_WRITE, words_between(memory, transfer), transfer.write_address, size)
+    end = memory.now + data_write(memory, transfer, region, size)
+    transfer.fifo_level -= size
+    transfer.to_drain -= size
+    transfer.last_write, transfer.write_end, transfer.drain_from = size, end, end
+    if transfer.room_since == L.NEVER:
+        make_room(transfer, end)
+    if transfer.to_drain == 0 and transfer.fifo_level:
+        drain(transfer, end)
     return size
 
 
 @native
-def moved(s: State, f: int, size: int) -> None:
+def moved(transfer: TransferState, size: int) -> None:
     """``size`` bytes have been written."""
-    s[f + L.D_SOURCE] += size * s[f + L.D_MOVES_FROM]
-    s[f + L.D_TARGET] += size * s[f + L.D_MOVES_TO]
-    s[f + L.D_LEFT] -= size
-    s[f + L.D_CHUNK] -= size
+    transfer.write_source += size * transfer.source_moves
+    transfer.write_address += size * transfer.target_moves
+    transfer.unwritten -= size
+    transfer.unwritten_in_line -= size

@@ -14,180 +14,203 @@ from __future__ import annotations
 from mcusim.memory import state_layout as L
 from mcusim.memory.devices import bank_of
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import State, native
+from mcusim.memory.state_layout import AddressRange, MemoryState, RegionState, RoundState, TransferState
+from mcusim.native.compile import native
+from mcusim.native.structs import Words
 
 BYTES = 32
 UNKNOWN, BEGUN, KNOWN = range(3)  # of a round: nothing, its begin, all of it
 
 
 @native
-def begin(s: State) -> None:
+def begin(memory: MemoryState) -> None:
     """A transfer begins."""
-    s[L.ROUND] = UNKNOWN
+    memory.round_known = UNKNOWN
 
 
 @native
-def moment_is_alike(before: int, now: int, then: int, at: int) -> int:
-    """Whether a moment is as far from ``at`` as it was from ``then``, or over both times, or has not come."""
-    return int(now - at == before - then or (now <= at and before <= then) or (now == before and now == L.NEVER))
+def moment_is_alike(before: int, now: int, then: int, start: int) -> int:
+    """Whether a moment is as far from ``start`` as it was from ``then``, or over both times, or has not come."""
+    over = now <= start and before <= then
+    return int(now - start == before - then or over or (now == before and now == L.NEVER))
 
 
 @native
-def transfer_is_alike(s: State, f: int, kept: int, then: int, at: int, moved: int) -> int:
-    """Whether transfer ``f`` is as it is kept, ``moved`` bytes ago."""
-    for slot in (L.D_FROM, L.D_TO, L.D_LEVEL, L.D_DRAIN, L.D_FILLED, L.D_FREED, L.D_AHEAD, L.D_CHUNK):
-        if s[f + slot] != s[kept + slot]:
-            return 0
-    for slot in (L.D_READY, L.D_ROOM_AT, L.D_READ_END, L.D_WRITE_END):
-        before, now = s[kept + slot], s[f + slot]
-        if now - at != before - then and not (now == before == L.NEVER):
-            return 0
-    if s[f + L.D_UNREAD] != s[kept + L.D_UNREAD] - moved:
+def time_is_alike(before: int, now: int, then: int, start: int) -> int:
+    """Whether a moment is as far from ``start`` as it was from ``then``, or has not come either time."""
+    return int(now - start == before - then or (now == before and now == L.NEVER))
+
+
+@native
+def transfer_is_alike(
+    memory: MemoryState, transfer: TransferState, kept: TransferState, then: int, start: int, moved: int
+) -> int:
+    """Whether the transfer is as it is kept, ``moved`` bytes ago."""
+    if transfer.source != kept.source or transfer.target != kept.target:
         return 0
-    source = s[f + L.D_FROM]
-    lines = moved >> s[source + L.LINE] if s[source + L.KIND] == L.FLASH and s[f + L.D_MOVES_FROM] else 0
-    return int(s[f + L.D_LINE] - s[kept + L.D_LINE] == lines)
+    if transfer.fifo_level != kept.fifo_level or transfer.to_drain != kept.to_drain:
+        return 0
+    if transfer.last_read != kept.last_read or transfer.last_write != kept.last_write:
+        return 0
+    if transfer.unread_in_line != kept.unread_in_line or transfer.unwritten_in_line != kept.unwritten_in_line:
+        return 0
+    alike = time_is_alike(kept.drain_from, transfer.drain_from, then, start)
+    alike &= time_is_alike(kept.room_since, transfer.room_since, then, start)
+    alike &= time_is_alike(kept.read_end, transfer.read_end, then, start)
+    alike &= time_is_alike(kept.write_end, transfer.write_end, then, start)
+    if not alike or transfer.unread != kept.unread - moved:
+        return 0
+    source = RegionState(memory, transfer.source)
+    lines = moved >> source.line_shift if source.kind == L.FLASH and transfer.source_moves else 0
+    return int(transfer.last_line - kept.last_line == lines)
 
 
 @native
-def row_is_open(s: State, r: int, address: int) -> int:
-    """Whether an access to block ``r`` at ``address`` opens no row."""
-    if s[r + L.KIND] != L.SDRAM:
+def row_is_open(region: RegionState, address: int) -> int:
+    """Whether an access to the region at ``address`` opens no row."""
+    if region.kind != L.SDRAM:
         return 1
-    return int(s[r + L.OPEN + bank_of(s, r, address)] == (address >> s[r + L.ROW_SHIFT]) & s[r + L.ROW_MASK])
+    return int(region.open_row[bank_of(region, address)] == (address >> region.row_shift) & region.row_mask)
 
 
 @native
-def region_is_alike(s: State, r: int, kept: int, then: int, at: int, moved: int) -> int:
-    """Whether block ``r`` is as it is kept, ``moved`` bytes ago."""
-    for slot in (L.BUSY, L.HELD):
-        if not moment_is_alike(s[kept + slot], s[r + slot], then, at):
-            return 0
-    kind = s[r + L.KIND]
-    if kind == L.FLASH and s[r + L.LATCH] - s[kept + L.LATCH] != moved >> s[r + L.LINE]:
+def region_is_alike(region: RegionState, kept: RegionState, then: int, start: int, moved: int) -> int:
+    """Whether the region is as it is kept, ``moved`` bytes ago."""
+    if not moment_is_alike(kept.busy_until, region.busy_until, then, start):
         return 0
-    if kind == L.QSPI and s[r + L.LAST_ADDRESS] - s[kept + L.LAST_ADDRESS] != moved:
+    if not moment_is_alike(kept.held_until, region.held_until, then, start):
         return 0
-    if s[r + L.COLUMNS_HELD] != s[kept + L.COLUMNS_HELD]:
+    kind = region.kind
+    if kind == L.FLASH and region.latched_line - kept.latched_line != moved >> region.line_shift:
         return 0
-    for i in range(s[r + L.COLUMNS_HELD]):
-        if s[r + L.COLUMNS + i] - s[kept + L.COLUMNS + i] != moved >> s[r + L.WIDTH]:
+    if kind == L.QSPI and region.next_address - kept.next_address != moved:
+        return 0
+    if region.columns_held != kept.columns_held:
+        return 0
+    for i in range(region.columns_held):
+        if region.columns[i] - kept.columns[i] != moved >> region.width_shift:
             return 0
     return 1
 
 
 @native
-def is_alike(s: State, f: int, kept: int, at: int, reading: int) -> int:
-    """Whether the transfer, its ports and its memories are as they are in the round that is kept at ``kept``."""
-    then = s[kept + L.R_AT]
-    moved = s[kept + L.R_TRANSFER + L.D_LEFT] - s[f + L.D_LEFT]
-    if reading - at != s[kept + L.R_READING] - then:
+def is_alike(memory: MemoryState, transfer: TransferState, kept: RoundState, start: int, reading: int) -> int:
+    """Whether the transfer, its ports and its memories are as they are in the round that is kept."""
+    then = kept.now
+    moved = kept.transfer.unwritten - transfer.unwritten
+    if reading - start != kept.reading_free - then:
         return 0
-    if not transfer_is_alike(s, f, kept + L.R_TRANSFER, then, at, moved):
+    if not transfer_is_alike(memory, transfer, kept.transfer, then, start, moved):
         return 0
-    source, target = s[f + L.D_FROM], s[f + L.D_TO]
-    first = min(at, reading)  # no access begins before
-    earliest = min(then, s[kept + L.R_READING])
-    by = moved * s[f + L.D_MOVES_FROM]
-    if not region_is_alike(s, source, kept + L.R_SOURCE, earliest, first, by):
+    source, target = RegionState(memory, transfer.source), RegionState(memory, transfer.target)
+    first = min(start, reading)  # no access begins before
+    earliest = min(then, kept.reading_free)
+    by = moved * transfer.source_moves
+    if not region_is_alike(source, kept.source, earliest, first, by):
         return 0
-    by = moved * s[f + L.D_MOVES_TO] if source != target else by
-    if not region_is_alike(s, target, kept + L.R_TARGET, earliest, first, by):
+    by = moved * transfer.target_moves if transfer.source != transfer.target else by
+    if not region_is_alike(target, kept.target, earliest, first, by):
         return 0
-    return row_is_open(s, source, s[f + L.D_READ]) & row_is_open(s, target, s[f + L.D_TARGET])
+    return row_is_open(source, transfer.read_address) & row_is_open(target, transfer.write_address)
 
 
 @native
-def opened_nothing(s: State, r: int, kept: int) -> int:
-    """Whether block ``r`` has had no refresh, and opened no row, since it was kept."""
-    return int(s[r + L.REFRESHES] == s[kept + L.REFRESHES] and s[r + L.ROW_MISSES] == s[kept + L.ROW_MISSES])
+def opened_nothing(region: RegionState, kept: RegionState) -> int:
+    """Whether the region has had no refresh, and opened no row, since it was kept."""
+    return int(region.refreshes == kept.refreshes and region.row_misses == kept.row_misses)
 
 
 @native
-def is_a_round(s: State, f: int, at: int, reading: int) -> int:
+def is_a_round(memory: MemoryState, transfer: TransferState, start: int, reading: int) -> int:
     """Whether all is as at the begin that is kept, and nothing came from elsewhere in between."""
-    kept = L.ROUND_BEGIN
-    if not is_alike(s, f, kept, at, reading):
+    kept = memory.round_begin
+    if not is_alike(memory, transfer, kept, start, reading):
         return 0
-    source = opened_nothing(s, s[f + L.D_FROM], kept + L.R_SOURCE)
-    return source & opened_nothing(s, s[f + L.D_TO], kept + L.R_TARGET)
+    source = opened_nothing(RegionState(memory, transfer.source), kept.source)
+    return source & opened_nothing(RegionState(memory, transfer.target), kept.target)
 
 
 @native
-def keep(s: State, f: int, kept: int, at: int, reading: int) -> None:
+def copy_words(to: Words, words: Words, count: int) -> None:
+    """Copy ``count`` words."""
+    for i in range(count):
+        to[i] = words[i]
+
+
+@native
+def keep(memory: MemoryState, transfer: TransferState, kept: RoundState, start: int, reading: int) -> None:
     """Keep how all is now."""
-    s[kept + L.R_AT], s[kept + L.R_READING] = at, reading
-    for slot in range(L.TRANSFER):
-        s[kept + L.R_TRANSFER + slot] = s[f + slot]
-    for slot in range(L.REGION):
-        s[kept + L.R_SOURCE + slot] = s[s[f + L.D_FROM] + slot]
-        s[kept + L.R_TARGET + slot] = s[s[f + L.D_TO] + slot]
+    kept.now, kept.reading_free = start, reading
+    copy_words(Words(kept.transfer), Words(transfer), L.TRANSFER)
+    copy_words(Words(kept.source), Words(memory, transfer.source), L.REGION)
+    copy_words(Words(kept.target), Words(memory, transfer.target), L.REGION)
 
 
 @native
-def rounds_in(s: State, r: int, address: int, moves: int, size: int) -> int:
+def rounds_in(memory: MemoryState, region: RegionState, address: int, moves: int, size: int) -> int:
     """Rounds of ``size`` bytes until ``address`` comes to the end of its range, of its row or of its bank."""
     if not moves:
         return 1 << 40
-    q = find(s, address)
-    if q < 0:
+    offset = find(memory, address)
+    if offset < 0:
         return 0
-    end = s[q + L.HIGH]
-    if s[r + L.KIND] == L.SDRAM:
-        shift = min(s[r + L.ROW_SHIFT], s[r + L.BANK_SHIFT])
+    end = AddressRange(memory, offset).high
+    if region.kind == L.SDRAM:
+        shift = min(region.row_shift, region.bank_shift)
         end = min(end, ((address >> shift) + 1) << shift)
     return (end - address) // size
 
 
 @native
-def until_refresh(s: State, r: int, at: int, ticks: int) -> int:
-    """Rounds that begin no access of block ``r`` after its next refresh."""
-    if s[r + L.KIND] != L.SDRAM or s[r + L.T_REFI] == 0:
+def until_refresh(region: RegionState, start: int, ticks: int) -> int:
+    """Rounds that begin no access of the region after its next refresh."""
+    if region.kind != L.SDRAM or region.t_refi == 0:
         return 1 << 40
-    return (s[r + L.NEXT_REFRESH] - max(at, s[r + L.BUSY])) // ticks
+    return (region.next_refresh - max(start, region.busy_until)) // ticks
 
 
 @native
-def more_rounds(s: State, f: int, at: int, ticks: int, size: int) -> int:
-    """How many further rounds of ``size`` bytes are as the one that is known; all ends by ``at``."""
-    source, target = s[f + L.D_FROM], s[f + L.D_TO]
-    count = (s[f + L.D_UNREAD] - max(BYTES, s[f + L.D_STEP], s[f + L.D_STEP_TO])) // size
-    count = min(count, rounds_in(s, source, s[f + L.D_READ], s[f + L.D_MOVES_FROM], size))
-    count = min(count, rounds_in(s, target, s[f + L.D_TARGET], s[f + L.D_MOVES_TO], size))
-    return min(count, until_refresh(s, source, at, ticks), until_refresh(s, target, at, ticks))
+def more_rounds(memory: MemoryState, transfer: TransferState, start: int, ticks: int, size: int) -> int:
+    """How many further rounds of ``size`` bytes are as the one that is known; all ends by ``start``."""
+    source, target = RegionState(memory, transfer.source), RegionState(memory, transfer.target)
+    count = (transfer.unread - max(BYTES, transfer.burst, transfer.write_burst)) // size
+    count = min(count, rounds_in(memory, source, transfer.read_address, transfer.source_moves, size))
+    count = min(count, rounds_in(memory, target, transfer.write_address, transfer.target_moves, size))
+    return min(count, until_refresh(source, start, ticks), until_refresh(target, start, ticks))
 
 
 @native
-def repeat(s: State, slot: int, kept: int, size: int, count: int) -> None:
-    """The slots from ``slot`` on change by ``count`` times what they change by in the round."""
+def repeat(words: Words, begin: Words, end: Words, size: int, count: int) -> None:
+    """The words change by ``count`` times what they change by in the round."""
     for i in range(size):
-        s[slot + i] += count * (s[L.ROUND_END + kept + i] - s[L.ROUND_BEGIN + kept + i])
+        words[i] += count * (end[i] - begin[i])
 
 
 @native
-def made_at_once(s: State, f: int, at: int, reading: int) -> int:
-    """A round of transfer ``f`` ends at ``at``, and the port that reads is free from ``reading`` on: make all further
+def made_at_once(memory: MemoryState, transfer: TransferState, start: int, reading: int) -> int:
+    """A round of the transfer ends at ``start``, and the port that reads is free from ``reading`` on: make all further
     ones that are the same; returns how many ticks these take."""
-    source, target = s[f + L.D_FROM], s[f + L.D_TO]
-    if s[source + L.KIND] == L.FLASH and (s[source + L.A_LINES] > 0 or s[source + L.UNIFIED] > 0):
+    source, begun, ended = RegionState(memory, transfer.source), memory.round_begin, memory.round_end
+    if source.kind == L.FLASH and (source.data_lines > 0 or source.unified > 0):
         return 0
-    if s[L.ROUND] == BEGUN and is_a_round(s, f, at, reading):
-        keep(s, f, L.ROUND_END, at, reading)
-        s[L.ROUND] = KNOWN
-    elif s[L.ROUND] != KNOWN:
-        keep(s, f, L.ROUND_BEGIN, at, reading)
-        s[L.ROUND] = BEGUN
-    elif not is_alike(s, f, L.ROUND_END, at, reading):
+    if memory.round_known == BEGUN and is_a_round(memory, transfer, start, reading):
+        keep(memory, transfer, ended, start, reading)
+        memory.round_known = KNOWN
+    elif memory.round_known != KNOWN:
+        keep(memory, transfer, begun, start, reading)
+        memory.round_known = BEGUN
+    elif not is_alike(memory, transfer, ended, start, reading):
         return 0
-    if s[L.ROUND] != KNOWN:
+    if memory.round_known != KNOWN:
         return 0
-    ticks = s[L.ROUND_END + L.R_AT] - s[L.ROUND_BEGIN + L.R_AT]
-    size = s[L.ROUND_BEGIN + L.R_TRANSFER + L.D_LEFT] - s[L.ROUND_END + L.R_TRANSFER + L.D_LEFT]
-    count = more_rounds(s, f, max(at, reading), max(1, ticks), size)
+    ticks = ended.now - begun.now
+    size = begun.transfer.unwritten - ended.transfer.unwritten
+    count = more_rounds(memory, transfer, max(start, reading), max(1, ticks), size)
     if count <= 0:
         return 0
-    repeat(s, f, L.R_TRANSFER, L.TRANSFER, count)
-    repeat(s, source, L.R_SOURCE, L.REGION, count)
-    if source != target:
-        repeat(s, target, L.R_TARGET, L.REGION, count)
+    repeat(Words(transfer), Words(begun.transfer), Words(ended.transfer), L.TRANSFER, count)
+    repeat(Words(source), Words(begun.source), Words(ended.source), L.REGION, count)
+    if transfer.source != transfer.target:
+        target = Words(memory, transfer.target)
+        repeat(target, Words(begun.target), Words(ended.target), L.REGION, count)
     return count * ticks

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 import ctypes
 
-from mcusim.memory import state_layout as L
 from mcusim.memory.cache import tags
 from mcusim.memory.range_lookup import find
+from mcusim.memory.state_layout import AddressRange, MemoryState, RegionState
 from mcusim.native.compile import State
 
 
-def read_unit(s: State, address: int, size: int) -> bytes:
+def read_unit(state: State, address: int, size: int) -> bytes:
     """The ``size`` bytes that memory has at ``address``, which does not leave its region."""
-    q = find(s, address)
-    s[s[q + L.BLOCK] + L.DMA_READ_BYTES] += size
-    return ctypes.string_at(int(s[q + L.MEM]) + address, size)
+    addresses = AddressRange(state, int(find(state, address)))
+    RegionState(state, addresses.region).dma_read_bytes += size
+    return ctypes.string_at(addresses.memory + address, size)
 
 
-def write_unit(s: State, address: int, unit: bytes) -> None:
-    """Put ``unit`` into memory; the core sees it where no line of its cache holds the place."""
-    q = find(s, address)
-    memory, view, c = int(s[q + L.MEM]) + address, int(s[q + L.VIEW]) + address, s[L.DATA_AT]
-    s[s[q + L.BLOCK] + L.DMA_WRITE_BYTES] += len(unit)
-    ctypes.memmove(memory, unit, len(unit))
-    if memory != view and (c == 0 or s[L.ASIDE] or tags.find(s, c, address >> s[c + L.C_SHIFT]) < 0):
+def write_unit(state: State, address: int, unit: bytes) -> None:
+    """Put ``unit`` into memory; the core sees it where no line of its cache has these bytes."""
+    addresses = AddressRange(state, int(find(state, address)))
+    stored, view = addresses.memory + address, addresses.core_view + address
+    RegionState(state, addresses.region).dma_write_bytes += len(unit)
+    ctypes.memmove(stored, unit, len(unit))
+    if stored != view and (MemoryState(state).aside or not tags.held(state, address)):
         ctypes.memmove(view, unit, len(unit))

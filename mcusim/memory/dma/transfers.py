@@ -13,6 +13,7 @@ from mcusim.machine.description import Dma, Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.dma import arbitration
 from mcusim.memory.state_builder import WritingSide, dma_ports, set_up
+from mcusim.memory.state_layout import MemoryState, RegionState, TransferState
 
 MAX_BLOCKS = 62  # bits of a word that tell which region blocks a transfer touches
 
@@ -22,7 +23,7 @@ class DmaTransfers:
 
     def __init__(self, machine: Machine, state: Any, blocks: dict[tuple[str, bool], int]) -> None:
         self.machine, self.state, self.blocks = machine, state, blocks
-        self.controllers = {name: L.CONTROLLERS + i * L.CONTROLLER for i, name in enumerate(machine.dma)}
+        self.controllers = {name: i for i, name in enumerate(machine.dma)}
         # by transfer, for the bounds of their ends: the blocks of all its source and target, do its writes flow
         self._sources, self._targets = dict[int, list[int]](), dict[int, list[int]]()
         self._flowing: dict[int, bool] = {}
@@ -55,9 +56,9 @@ class DmaTransfers:
         self._flowing[f] = self._flows(f)
         s[L.SLOTS] = max(s[L.SLOTS], slot + 1)
         arbitration.advance(s, cycle * L.TICK)  # what was due before finds the memories as they were
-        arbitration.attach(s, f)
+        arbitration.attach(s, slot)
         if size <= 0:
-            arbitration.complete(s, f, cycle * L.TICK)
+            arbitration.complete(s, TransferState(s, f), cycle * L.TICK)
         if s[f + L.D_BEFORE_READ] + ports.before_write + ports.clock == 0 and self._immediate(s[f + L.D_SHARES]):
             arbitration.advance(s, (cycle + later) * L.TICK + 1)  # takes no time, so nothing comes between its beats
         return slot
@@ -80,7 +81,7 @@ class DmaTransfers:
     def mark_shared(self, blocks: Iterable[int]) -> None:
         """The ranges of ``blocks``, which transfers touch, are new: their accesses may have to wait."""
         for block in blocks:
-            arbitration.mark_shared(self.state, block)
+            arbitration.mark_shared(self.state, RegionState(self.state, block))
 
     def stop(self, handle: int, cycle: int) -> None:
         """Transfer ``handle``, under way at ``cycle``, reads no more: what is in its FIFO is written."""
@@ -95,7 +96,7 @@ class DmaTransfers:
             waits = (cycle * L.TICK, s[f + L.D_READ_END], s[f + L.D_WRITE_END])
             s[f + L.D_DRAIN], s[f + L.D_READY] = level, max(map(int, waits))
         else:
-            arbitration.complete(s, f, max(cycle * L.TICK, int(s[f + L.D_WRITE_END])))
+            arbitration.complete(s, TransferState(s, f), max(cycle * L.TICK, int(s[f + L.D_WRITE_END])))
         s[L.NEXT_BEAT] = L.NEVER
         for k in self.controllers.values():
             arbitration.next_turn(s, k)
@@ -114,21 +115,21 @@ class DmaTransfers:
             return max(cycle + 1, cycle + writes // L.TICK)
         if s[f + L.D_STATE] != L.ACTIVE:
             return max(cycle + 1, -(-int(s[f + L.D_END]) // L.TICK))
-        k, begin = int(s[f + L.D_CONTROLLER]), int(s[f + L.D_BEGIN])
+        ports, begin = MemoryState(s).controllers[int(s[f + L.D_CONTROLLER])], int(s[f + L.D_BEGIN])
         first = [f, *self._ahead(f, max(cycle * L.TICK, begin))]  # an access that is due may have begun its arbitration
         base = [cycle * L.TICK - max(int(s[t + at]) for t in first) for at in (L.D_BEFORE_READ, L.D_BEFORE_WRITE)]
-        reading = max(begin, base[0], int(s[k + L.READING + L.P_FREE])) + sum(map(self._reads, first))
+        reading = max(begin, base[0], ports.reading.free) + sum(map(self._reads, first))
         # of those ahead the reads alone: they write when they have read, and what is ready here goes in between
-        writing = max(begin, base[1], int(s[k + L.WRITING + L.P_FREE])) + self._writes(f)
+        writing = max(begin, base[1], ports.writing.free) + self._writes(f)
         last = reading + self._write(f, 1) if s[f + L.D_UNREAD] else int(s[f + L.D_READ_END])
         return max(cycle + 1, -(-max(last, writing) // L.TICK))
 
     def _controller(self, name: str) -> int:
-        """The words of the controller ``name``; one that the machine file does not list has ports of its own too."""
-        at = self.controllers.setdefault(name, L.CONTROLLERS + len(self.controllers) * L.CONTROLLER)
+        """The index of the controller ``name``; one that the machine file does not list has ports of its own too."""
+        index = self.controllers.setdefault(name, len(self.controllers))
         if len(self.controllers) > L.MAX_CONTROLLERS:
             raise UsageError(f"{len(self.controllers)} DMA controllers: at most {L.MAX_CONTROLLERS} can be emulated")
-        return at
+        return index
 
     def _free_slot(self) -> int:
         for slot in range(L.MAX_TRANSFERS):

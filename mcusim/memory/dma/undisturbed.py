@@ -7,57 +7,59 @@ else is on its memories; lines that take the same are made at once (:mod:`mcusim
 
 from __future__ import annotations
 
-from mcusim.memory import state_layout as L
 from mcusim.memory.dma import beats, rounds
-from mcusim.native.compile import State, native, shared
+from mcusim.memory.state_layout import MemoryState, RegionState
+from mcusim.native.compile import native, shared
 
 
 @shared
-def transfer(s: State) -> int:
+def transfer(memory: MemoryState) -> int:
     """Ticks of the transfer in ``ALONE``, which begins at ``s[NOW]``; moves the clock to its end.
 
     It ends early where there is no memory. Its accesses are counted as the core's are.
     """
-    return play(s, 1)
+    return play(memory, 1)
 
 
 @shared
-def transfer_by_beats(s: State) -> int:
+def transfer_by_beats(memory: MemoryState) -> int:
     """:func:`transfer` with every access made, however many are the same."""
-    return play(s, 0)
+    return play(memory, 0)
 
 
 @native
-def play(s: State, at_once: int) -> int:
+def play(memory: MemoryState, at_once: int) -> int:
     """The accesses; lines that are the same at once or not."""
-    f = L.ALONE
-    begin = end = reading = writing = s[L.NOW]
-    s[f + L.D_BEGIN] = begin
-    rounds.begin(s)
-    while s[f + L.D_LEFT]:
-        read_at = max(beats.next_read(s, f), reading) + s[f + L.D_BEFORE_READ]
-        write_at = max(beats.next_write(s, f), writing) + s[f + L.D_BEFORE_WRITE]
+    transfer = memory.lone_transfer
+    begin = end = reading = writing = memory.now
+    transfer.begin = begin
+    rounds.begin(memory)
+    while transfer.unwritten:
+        read_at = max(beats.next_read(transfer), reading) + transfer.before_read
+        write_at = max(beats.next_write(transfer), writing) + transfer.before_write
         if read_at <= write_at:
-            s[L.NOW] = read_at
-            r = beats.source_of(s, f)
-            if r < 0:
+            memory.now = read_at
+            block = beats.source_of(memory, transfer)
+            if block < 0:
                 break
-            size = beats.read(s, f, r)
-            reading = s[f + L.D_READ_END]
-            s[r + L.READS] += 1
-            s[r + L.READ_BYTES] += size
+            region = RegionState(memory, block)
+            size = beats.read(memory, transfer, region)
+            reading = transfer.read_end
+            region.reads += 1
+            region.read_bytes += size
         else:
-            s[L.NOW] = write_at
-            r = beats.target_of(s, f)
-            if r < 0:
+            memory.now = write_at
+            block = beats.target_of(memory, transfer)
+            if block < 0:
                 break
-            size = beats.write(s, f, r)
-            end = writing = s[f + L.D_WRITE_END]
-            s[r + L.WRITES] += beats.beats_to(s, f, size)
-            s[r + L.WRITE_BYTES] += size
-            beats.moved(s, f, size)
-            if at_once and s[L.FILM] == 0 and s[f + L.D_LEFT] % rounds.BYTES == 0:
-                later = rounds.made_at_once(s, f, writing, reading)
+            region = RegionState(memory, block)
+            size = beats.write(memory, transfer, region)
+            end = writing = transfer.write_end
+            region.writes += beats.beats_to(transfer, size)
+            region.write_bytes += size
+            beats.moved(transfer, size)
+            if at_once and memory.film == 0 and transfer.unwritten % rounds.BYTES == 0:
+                later = rounds.made_at_once(memory, transfer, writing, reading)
                 reading, writing, end = reading + later, writing + later, end + later
-    s[L.NOW] = end
+    memory.now = end
     return end - begin

@@ -1,4 +1,4 @@
-"""What the native functions write down while a film is taken; ``s[FILM]`` has its address, 0 while none is.
+"""What the native functions write down while a film is taken; ``memory.film`` has its address, 0 while none is.
 
 An event is what is about to change, or an access that was made, with its moment. Before the first one in the window the
 state array is copied: what caches and rows were then. Events of a moment before the window that are made later (a beat
@@ -9,9 +9,9 @@ Not modelled: events beyond the room there is; how many were lost, and when the 
 
 from __future__ import annotations
 
-from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import MemoryState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import State, shared
+from mcusim.native.compile import shared
 from mcusim.native.records import Record
 
 film = Record("film")
@@ -39,9 +39,9 @@ MANY = 32  # bits of how many bytes an access has, below how many accesses
 
 
 @shared
-def note(s: State, kind: int, a: int, b: int, c: int) -> None:
-    """Write an event of the moment ``s[NOW]`` down, if it is in the window."""
-    p, now = s[L.FILM], s[L.NOW]
+def note(memory: MemoryState, kind: int, a: int, b: int, c: int) -> None:
+    """Write an event of the moment ``memory.now`` down, if it is in the window."""
+    p, now = memory.film, memory.now
     begun = host.get64(p + 8 * BEGUN)
     if now >= host.get64(p + 8 * UNTIL) or (begun == 0 and now < host.get64(p + 8 * SINCE)):
         return
@@ -64,8 +64,8 @@ def note(s: State, kind: int, a: int, b: int, c: int) -> None:
 
 
 @shared
-def accessed(s: State, kind: int, address: int, size: int, count: int, stall: int, later: int) -> None:
-    """Write ``count`` accesses of the core of ``size`` bytes down, which began ``later`` ticks before ``s[NOW]``."""
-    s[L.NOW] -= later
-    note(s, kind, address, size + (count << MANY), stall)
-    s[L.NOW] += later
+def accessed(memory: MemoryState, kind: int, address: int, size: int, count: int, stall: int, later: int) -> None:
+    """Write ``count`` accesses of the core of ``size`` bytes down, begun ``later`` ticks before ``memory.now``."""
+    memory.now -= later
+    note(memory, kind, address, size + (count << MANY), stall)
+    memory.now += later

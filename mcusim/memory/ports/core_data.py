@@ -1,6 +1,6 @@
 """The emulated core's data accesses: one load or store at a time.
 
-The caller has set ``s[NOW]`` to the moment of the access; each function adds its stall to ``s[NOW]`` and to the
+The caller has set ``memory.now`` to the moment of the access; each function adds its stall to ``memory.now`` and to the
 region's counters and returns it, in ticks beyond an ideal load, store or fetch. ``find`` gives the range record of an
 address, whose flags say what the access may do; the others do not check them.
 
@@ -20,7 +20,7 @@ from mcusim.memory import devices, flash_busy, read_fifo
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data, tags
 from mcusim.memory.dma.arbitration import arrive
-from mcusim.memory.dma.beats import at_hand
+from mcusim.memory.dma.beats import is_buffered
 from mcusim.memory.film import record as film
 from mcusim.memory.operand_stalls import charge
 from mcusim.memory.ports import linefill
@@ -33,7 +33,8 @@ from mcusim.memory.ports.maintenance import (
     maintain_set_way,
 )
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import State, native, shared
+from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, RegionState
+from mcusim.native.compile import native, shared
 
 __all__ = [
     "fetch",
@@ -51,280 +52,288 @@ __all__ = [
 
 
 @native
-def bus(s: State, r: int, address: int, size: int, write: int) -> int:
+def bus(memory: MemoryState, region: RegionState, address: int, size: int, write: int) -> int:
     """One access inside one bus word, past the cache; returns the stall in ticks."""
     if write:
-        s[r + L.WRITES] += 1
-        s[r + L.WRITE_BYTES] += size
+        region.writes += 1
+        region.write_bytes += size
     else:
-        s[r + L.READS] += 1
-        s[r + L.READ_BYTES] += size
-    if s[r + L.KIND] == L.SRAM:  # one posted write at a time; who comes before it is done waits
-        wait = max(0, s[r + L.BUSY] - s[L.NOW])
-        s[r + L.OCCUPIED] += s[r + L.BEAT]
+        region.reads += 1
+        region.read_bytes += size
+    if region.kind == L.SRAM:  # one posted write at a time; who comes before it is done waits
+        wait = max(0, region.busy_until - memory.now)
+        region.occupied += region.beat
         if write:
-            s[r + L.BUSY] = s[L.NOW] + wait + s[r + L.LATENCY_W]
+            region.busy_until = memory.now + wait + region.write_latency
             return wait
-        return wait + s[r + L.LATENCY_R]
-    return devices.run(s, r, address, 1, size, write, 0, 0)
+        return wait + region.read_latency
+    return devices.run(memory, region, address, 1, size, write, 0, 0)
 
 
 @native
-def uncached(s: State, r: int, address: int, size: int, write: int) -> int:
+def uncached(memory: MemoryState, region: RegionState, address: int, size: int, write: int) -> int:
     """An access past the cache, two where it spans two bus words; returns the stall in ticks."""
     end = address + size
-    cut = ((end - 1) >> s[L.BUS]) << s[L.BUS]
+    cut = ((end - 1) >> memory.bus_shift) << memory.bus_shift
     if cut <= address:
-        return bus(s, r, address, size, write)
-    stall = bus(s, r, address, cut - address, write)
-    s[L.NOW] += stall
-    more = bus(s, r, cut, end - cut, write)
-    s[L.NOW] -= stall
+        return bus(memory, region, address, size, write)
+    stall = bus(memory, region, address, cut - address, write)
+    memory.now += stall
+    more = bus(memory, region, cut, end - cut, write)
+    memory.now -= stall
     return stall + more
 
 
 @native
-def evict(s: State, c: int, line: int, start: int) -> None:
+def evict(memory: MemoryState, cache: CacheState, line: int, start: int) -> None:
     """Write line number ``line`` to its memory from ``start``, or when that is free: it stays busy so long."""
-    bytes_ = s[c + L.C_LINE]
-    if s[L.FILM]:
-        film.note(s, film.WRITE_BACK, -1, line, 0)
-    q = find(s, line * bytes_)
-    r = s[q + L.BLOCK]
-    data.write_back(s, q, line * bytes_, bytes_)
-    devices.line(s, r, line * bytes_, bytes_, 1, max(start, s[r + L.BUSY]))
-    s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
-    s[r + L.WRITES] += 1
-    s[r + L.WRITE_BYTES] += bytes_
-    s[L.WRITEBACKS] += 1
+    size = cache.line_bytes
+    if memory.film:
+        film.note(memory, film.WRITE_BACK, -1, line, 0)
+    addresses = AddressRange(memory, find(memory, line * size))
+    region = RegionState(memory, addresses.region)
+    data.write_back(memory, addresses, line * size, size)
+    devices.line(memory, region, line * size, size, 1, max(start, region.busy_until))
+    region.taken_until = max(region.taken_until, region.busy_until)
+    region.writes += 1
+    region.write_bytes += size
+    memory.writebacks += 1
 
 
 @native
-def miss(s: State, q: int, address: int, size: int, write: int) -> int:
+def miss(memory: MemoryState, addresses: AddressRange, address: int, size: int, write: int) -> int:
     """Fill the line of ``address`` into the data cache; returns the ticks until all ``size`` bytes are there."""
-    c = s[L.DCACHE]
-    r = s[q + L.BLOCK]
-    now = s[L.NOW]
-    tag = address >> s[c + L.C_SHIFT]
-    s[L.MISSES] += 1
-    f = linefill.free(s)
-    unbuffered = max(now, s[f + L.F_LAST])
-    dirty = linefill.replace(s, c, tag, write)
-    last = linefill.begin(s, f, c, r, address, max(unbuffered, s[r + L.BUSY]))
+    cache = CacheState(memory, memory.data_cache)
+    region = RegionState(memory, addresses.region)
+    now = memory.now
+    tag = address >> cache.line_shift
+    memory.misses += 1
+    buffer = linefill.free(memory)
+    unbuffered = max(now, buffer.last_arrival)
+    dirty = linefill.replace(memory, cache, tag, write, 1)
+    last = linefill.begin(memory, buffer, cache, region, address, max(unbuffered, region.busy_until))
     if dirty >= 0:
-        evict(s, c, dirty, last)
+        evict(memory, cache, dirty, last)
     if write:
         return unbuffered - now
-    return max(s[f + L.F_FIRST], linefill.arrival(s, f, c, address + size - 1)) - now
+    return max(buffer.first_arrival, linefill.arrival(buffer, cache, address + size - 1)) - now
 
 
 @native
-def hit(s: State, c: int, address: int, size: int, write: int) -> int:
-    """The most frequent case in few steps: 1 when one line of cache ``c`` holds it all, else 0 and nothing done."""
-    shift = s[c + L.C_SHIFT]
+def hit(memory: MemoryState, cache: CacheState, address: int, size: int, write: int) -> int:
+    """The most frequent case in few steps: 1 when one line of the cache holds it all, else 0 and nothing done."""
+    shift = cache.line_shift
     tag = address >> shift
     if (address + size - 1) >> shift != tag:
         return 0
-    record = tags.touch(s, c, tag)
-    if record < 0:
+    line = tags.lookup(memory, cache, tag)
+    if line.tag != tag:
         return 0
-    s[L.HITS] += 1
+    memory.hits += 1
     if write:
-        tags.soil(s, record)
+        tags.mark_dirty(memory, line)
     return 1
 
 
 @native
-def cached(s: State, q: int, address: int, size: int, write: int) -> int:
+def cached(memory: MemoryState, addresses: AddressRange, address: int, size: int, write: int) -> int:
     """An access inside one line of a cached region; returns the stall in ticks."""
-    c = s[L.DCACHE]
-    back = int(s[q + L.ATTRIBUTE] == 2 and s[c + L.C_WRITEBACK] == 1)
-    if hit(s, c, address, size, write & back):
+    cache = CacheState(memory, memory.data_cache)
+    back = int(addresses.attribute == 2 and cache.write_back == 1)
+    if hit(memory, cache, address, size, write & back):
         if not write:
-            return max(linefill.wait(s, c, address), linefill.wait(s, c, address + size - 1))
+            return max(linefill.wait(memory, cache, address), linefill.wait(memory, cache, address + size - 1))
         if back:
             return 0
     else:
-        if not write or (back and s[q + L.FLAGS] & L.ALLOCATE):
-            return miss(s, q, address, size, write)
-        s[L.MISSES] += 1
-    return bus(s, s[q + L.BLOCK], address, size, 1)
+        if not write or (back and addresses.flags & L.ALLOCATE):
+            return miss(memory, addresses, address, size, write)
+        memory.misses += 1
+    return bus(memory, RegionState(memory, addresses.region), address, size, 1)
 
 
 @native
-def reach(s: State, q: int, address: int, size: int, write: int) -> int:
+def access_any(memory: MemoryState, addresses: AddressRange, address: int, size: int, write: int) -> int:
     """Any access to data; returns the stall in ticks, which is still to be counted."""
-    c = s[L.DCACHE]
-    if s[q + L.ATTRIBUTE] == 0 or c == 0:
-        return uncached(s, s[q + L.BLOCK], address, size, write)
-    cut = ((address + size - 1) >> s[c + L.C_SHIFT]) << s[c + L.C_SHIFT]
+    cache = CacheState(memory, memory.data_cache)
+    if addresses.attribute == 0 or memory.data_cache == 0:
+        return uncached(memory, RegionState(memory, addresses.region), address, size, write)
+    cut = ((address + size - 1) >> cache.line_shift) << cache.line_shift
     if cut <= address:
-        return cached(s, q, address, size, write)
-    stall = cached(s, q, address, cut - address, write)
-    s[L.NOW] += stall
-    more = cached(s, q, cut, address + size - cut, write)
-    s[L.NOW] -= stall
+        return cached(memory, addresses, address, size, write)
+    stall = cached(memory, addresses, address, cut - address, write)
+    memory.now += stall
+    more = cached(memory, addresses, cut, address + size - cut, write)
+    memory.now -= stall
     return stall + more
 
 
 @native
-def on_the_bus(s: State, r: int, size: int, write: int) -> int:
+def access_bus(memory: MemoryState, region: RegionState, size: int, write: int) -> int:
     """An access to memory that waits only for a beat on the bus; returns the stall in ticks."""
     if write:
-        s[r + L.WRITES] += 1
-        s[r + L.WRITE_BYTES] += size
+        region.writes += 1
+        region.write_bytes += size
     else:
-        s[r + L.READS] += 1
-        s[r + L.READ_BYTES] += size
-    s[r + L.OCCUPIED] += s[r + L.BEAT]
-    wait = max(0, s[r + L.HELD] - s[L.NOW])
-    s[r + L.TAKEN] = s[L.NOW] + wait + max(1, size >> s[r + L.WIDTH]) * s[r + L.BEAT]
+        region.reads += 1
+        region.read_bytes += size
+    region.occupied += region.beat
+    wait = max(0, region.held_until - memory.now)
+    region.taken_until = memory.now + wait + max(1, size >> region.width_shift) * region.beat
     return wait
 
 
 @native
-def between_beats(s: State, q: int, address: int, size: int, write: int) -> int:
-    """``reach`` past the cache for memory that beats hold one at a time; returns the stall in ticks."""
-    r = s[q + L.BLOCK]
-    kind = s[r + L.KIND]
-    if kind == L.SDRAM or (kind == L.FLASH and at_hand(s, r, address)):
-        return reach(s, q, address, size, write)
-    now = s[L.NOW]
-    start = max(now, s[r + L.HELD], flash_busy.until(s, r, address))
+def during_dma_beat(memory: MemoryState, addresses: AddressRange, address: int, size: int, write: int) -> int:
+    """``access_any`` past the cache for memory that beats hold one at a time; returns the stall in ticks."""
+    region = RegionState(memory, addresses.region)
+    kind = region.kind
+    if kind == L.SDRAM or (kind == L.FLASH and is_buffered(memory, region, address)):
+        return access_any(memory, addresses, address, size, write)
+    now = memory.now
+    start = max(now, region.held_until, flash_busy.busy_until(memory, region, address))
     if kind == L.SRAM:
-        stall = reach(s, q, address, size, write)
-        s[r + L.TAKEN] = max(s[r + L.TAKEN], start + s[r + L.BEAT])
+        stall = access_any(memory, addresses, address, size, write)
+        region.taken_until = max(region.taken_until, start + region.beat)
         return stall
-    s[L.NOW] = start
-    stall = start - now + reach(s, q, address, size, write)
-    s[L.NOW] = now
-    s[r + L.TAKEN] = max(s[r + L.TAKEN], now + stall)
+    memory.now = start
+    stall = start - now + access_any(memory, addresses, address, size, write)
+    memory.now = now
+    region.taken_until = max(region.taken_until, now + stall)
     return stall
 
 
 @native
-def with_transfers(s: State, q: int, address: int, size: int, write: int) -> int:
-    """``reach`` for memory that a transfer in flight touches; counts the ticks that one of its beats held it."""
-    r = s[q + L.BLOCK]
-    arrive(s, r)
-    if s[q + L.ATTRIBUTE] and s[L.DCACHE]:
-        s[r + L.BUSY] = max(s[r + L.BUSY], flash_busy.until(s, r, address))
-    since, until, busy = max(s[L.NOW], s[r + L.HELD_SINCE]), s[r + L.HELD], s[r + L.BUSY]
-    if s[q + L.FLAGS] & (L.FREE | L.UNLESS_SHARED):
-        stall = on_the_bus(s, r, size, write)
+def during_dma(memory: MemoryState, addresses: AddressRange, address: int, size: int, write: int) -> int:
+    """``access_any`` for memory that a transfer in flight touches; counts the ticks that one of its beats held it."""
+    region = RegionState(memory, addresses.region)
+    arrive(memory, region)
+    if addresses.attribute and memory.data_cache:
+        region.busy_until = max(region.busy_until, flash_busy.busy_until(memory, region, address))
+    since, until, busy = max(memory.now, region.held_since), region.held_until, region.busy_until
+    if addresses.flags & (L.FREE | L.UNLESS_SHARED):
+        stall = access_bus(memory, region, size, write)
     else:
-        plain = s[q + L.ATTRIBUTE] == 0 or s[L.DCACHE] == 0
-        stall = between_beats(s, q, address, size, write) if plain else reach(s, q, address, size, write)
-        if s[r + L.BUSY] != busy:
-            s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
-    s[r + L.WAITED] += max(0, min(s[L.NOW] + stall, until) - since)
+        plain = addresses.attribute == 0 or memory.data_cache == 0
+        if plain:
+            stall = during_dma_beat(memory, addresses, address, size, write)
+        else:
+            stall = access_any(memory, addresses, address, size, write)
+        if region.busy_until != busy:
+            region.taken_until = max(region.taken_until, region.busy_until)
+    region.waited += max(0, min(memory.now + stall, until) - since)
     return stall
 
 
 @shared
-def access(s: State, q: int, address: int, size: int, write: int) -> int:
+def access(memory: MemoryState, addresses: AddressRange, address: int, size: int, write: int) -> int:
     """Any access to data; returns the stall in ticks."""
-    r = s[q + L.BLOCK]
-    waited = s[r + L.WAITED]
-    if s[r + L.SHARED]:
-        stall = with_transfers(s, q, address, size, write)
+    region = RegionState(memory, addresses.region)
+    waited = region.waited
+    if region.transfers:
+        stall = during_dma(memory, addresses, address, size, write)
     else:
-        stall = reach(s, q, address, size, write)
-    s[r + L.STALL] += stall
+        stall = access_any(memory, addresses, address, size, write)
+    region.stall += stall
     if stall:
-        charge(s, address, stall - (s[r + L.WAITED] - waited))
-    s[L.NOW] += stall
+        charge(memory, address, stall - (region.waited - waited))
+    memory.now += stall
     return stall
 
 
 @native
-def load(s: State, q: int, address: int, size: int) -> int:
-    """A load of ``size`` bytes (1, 2, 4 or 8) from range record ``q``; returns the stall in ticks."""
-    stall = loaded(s, q, address, size)
-    if s[L.FILM]:
-        film.accessed(s, film.LOAD, address, size, 1, stall, stall)
+def load(memory: MemoryState, addresses: AddressRange, address: int, size: int) -> int:
+    """A load of ``size`` bytes (1, 2, 4 or 8) from ``addresses``; returns the stall in ticks."""
+    stall = loaded(memory, addresses, address, size)
+    if memory.film:
+        film.accessed(memory, film.LOAD, address, size, 1, stall, stall)
     return stall
 
 
 @native
-def loaded(s: State, q: int, address: int, size: int) -> int:
+def loaded(memory: MemoryState, addresses: AddressRange, address: int, size: int) -> int:
     """``load`` that no film has."""
-    if s[q + L.FLAGS] & L.FREE:
-        r = s[q + L.BLOCK]
-        s[r + L.READS] += 1
-        s[r + L.READ_BYTES] += size
-        s[r + L.OCCUPIED] += s[r + L.BEAT]
+    if addresses.flags & L.FREE:
+        region = RegionState(memory, addresses.region)
+        region.reads += 1
+        region.read_bytes += size
+        region.occupied += region.beat
         return 0
-    c = s[L.DCACHE]
-    if s[q + L.ATTRIBUTE] and c and s[L.NOW] >= s[L.FILLED] and hit(s, c, address, size, 0):
+    cache = CacheState(memory, memory.data_cache)
+    if (
+        addresses.attribute
+        and memory.data_cache
+        and memory.now >= memory.filled
+        and hit(memory, cache, address, size, 0)
+    ):
         return 0
-    return access(s, q, address, size, 0)
+    return access(memory, addresses, address, size, 0)
 
 
 @native
-def store(s: State, q: int, address: int, size: int) -> int:
-    """A store of ``size`` bytes (1, 2, 4 or 8) to range record ``q``; returns the stall in ticks."""
-    stall = stored(s, q, address, size)
-    if s[L.FILM]:
-        film.accessed(s, film.STORE, address, size, 1, stall, stall)
+def store(memory: MemoryState, addresses: AddressRange, address: int, size: int) -> int:
+    """A store of ``size`` bytes (1, 2, 4 or 8) to ``addresses``; returns the stall in ticks."""
+    stall = stored(memory, addresses, address, size)
+    if memory.film:
+        film.accessed(memory, film.STORE, address, size, 1, stall, stall)
     return stall
 
 
 @native
-def stored(s: State, q: int, address: int, size: int) -> int:
+def stored(memory: MemoryState, addresses: AddressRange, address: int, size: int) -> int:
     """``store`` that no film has."""
-    if s[q + L.FLAGS] & L.FREE:
-        r = s[q + L.BLOCK]
-        s[r + L.WRITES] += 1
-        s[r + L.WRITE_BYTES] += size
-        s[r + L.OCCUPIED] += s[r + L.BEAT]
+    if addresses.flags & L.FREE:
+        region = RegionState(memory, addresses.region)
+        region.writes += 1
+        region.write_bytes += size
+        region.occupied += region.beat
         return 0
-    c = s[L.DCACHE]
-    if s[q + L.ATTRIBUTE] == 2 and c and s[c + L.C_WRITEBACK] and hit(s, c, address, size, 1):
+    cache = CacheState(memory, memory.data_cache)
+    if addresses.attribute == 2 and memory.data_cache and cache.write_back and hit(memory, cache, address, size, 1):
         return 0
-    return access(s, q, address, size, 1)
+    return access(memory, addresses, address, size, 1)
 
 
 @native
-def second(s: State, q: int, address: int, write: int) -> int:
+def second(memory: MemoryState, addresses: AddressRange, address: int, write: int) -> int:
     """:func:`second_word`, for a film too."""
-    stall = second_word(s, q, address, write)
-    if s[L.FILM]:
-        film.accessed(s, film.STORE if write else film.LOAD, address, 4, 1, stall, stall)
+    stall = second_word(memory, addresses, address, write)
+    if memory.film:
+        film.accessed(memory, film.STORE if write else film.LOAD, address, 4, 1, stall, stall)
     return stall
 
 
 @native
-def second_word(s: State, q: int, address: int, write: int) -> int:
+def second_word(memory: MemoryState, addresses: AddressRange, address: int, write: int) -> int:
     """The second word of a doubleword that a 64-bit bus moves in one access (LDRD, STRD, VLDR and VSTR of a double).
 
     Cached it is an access like any; uncached it costs its beats only, which follow the first word's in one burst; where
     that was read ahead and they were not, CL too. Returns the stall in ticks.
     """
-    r = s[q + L.BLOCK]
-    kind = s[r + L.KIND]
-    plain = s[q + L.ATTRIBUTE] == 0 or s[L.DCACHE] == 0
+    region = RegionState(memory, addresses.region)
+    kind = region.kind
+    plain = addresses.attribute == 0 or memory.data_cache == 0
     if not plain or kind != L.SDRAM or address & 7 != 4:
-        return access(s, q, address, 4, write)
-    beats = max(1, 4 >> s[r + L.WIDTH]) * s[r + L.T_CLK]
-    if s[r + L.AHEAD]:
+        return access(memory, addresses, address, 4, write)
+    beats = max(1, 4 >> region.width_shift) * region.t_clk
+    if region.columns_ahead:
         if write:
-            read_fifo.flush(s, r)
+            read_fifo.flush(region)
         else:
-            column = address >> s[r + L.WIDTH]
-            columns = beats // s[r + L.T_CLK]
-            if read_fifo.given(s, r, column, columns) < columns:
-                beats += s[r + L.T_CL]
-            read_fifo.read_ahead(s, r, column + columns)
-    s[r + L.OCCUPIED] += beats
-    s[r + L.BUSY] += beats
-    s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
+            column = address >> region.width_shift
+            columns = beats // region.t_clk
+            if read_fifo.pop_hits(region, column, columns) < columns:
+                beats += region.t_cl
+            read_fifo.read_ahead(region, column + columns)
+    region.occupied += beats
+    region.busy_until += beats
+    region.taken_until = max(region.taken_until, region.busy_until)
     if write:
-        s[r + L.LAST_WRITE] += beats
-        s[r + L.WRITE_BYTES] += 4
+        region.last_write += beats
+        region.write_bytes += 4
         return 0
-    s[r + L.READ_BYTES] += 4
-    s[r + L.STALL] += beats
-    charge(s, address, beats)
-    s[L.NOW] += beats
+    region.read_bytes += 4
+    region.stall += beats
+    charge(memory, address, beats)
+    memory.now += beats
     return beats

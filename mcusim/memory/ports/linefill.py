@@ -14,72 +14,77 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data, tags
 from mcusim.memory.dma.arbitration import arrive
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import State, native
+from mcusim.memory.state_layout import AddressRange, CacheState, LinefillBuffer, MemoryState, RegionState
+from mcusim.native.compile import native
 
 
 @native
-def free(s: State) -> int:
+def free(memory: MemoryState) -> LinefillBuffer:
     """The data buffer that is, or will be, free first."""
-    other = L.DATA_FILLS + L.FILL
-    return L.DATA_FILLS if s[L.DATA_FILLS + L.F_LAST] <= s[other + L.F_LAST] else other
+    first, second = memory.data_fills[0], memory.data_fills[1]
+    return first if first.last_arrival <= second.last_arrival else second
 
 
 @native
-def begin(s: State, f: int, c: int, r: int, address: int, start: int) -> int:
-    """Fill the line of ``address`` from region block ``r`` through buffer ``f``; returns its end."""
-    line = s[c + L.C_LINE]
-    tag = address >> s[c + L.C_SHIFT]
-    first, last = devices.line(s, r, tag * line, line, 0, start)
-    words = max(1, line >> L.WORD)
-    s[r + L.READS] += 1
-    s[r + L.READ_BYTES] += line
-    s[f + L.F_LINE] = tag
-    s[f + L.F_WORD] = (address >> L.WORD) & (words - 1)
-    s[f + L.F_FIRST] = start + first
-    s[f + L.F_STEP] = (last - first) // max(1, words - 1)
-    s[f + L.F_LAST] = start + last
-    s[L.FILLED] = max(s[L.FILLED], start + last)
+def begin(
+    memory: MemoryState, buffer: LinefillBuffer, cache: CacheState, region: RegionState, address: int, start: int
+) -> int:
+    """Fill the line of ``address`` from the region through a buffer; returns its end."""
+    size = cache.line_bytes
+    tag = address >> cache.line_shift
+    first, last = devices.line(memory, region, tag * size, size, 0, start)
+    words = max(1, size >> L.WORD)
+    region.reads += 1
+    region.read_bytes += size
+    buffer.line = tag
+    buffer.first_word = (address >> L.WORD) & (words - 1)
+    buffer.first_arrival = start + first
+    buffer.word_ticks = (last - first) // max(1, words - 1)
+    buffer.last_arrival = start + last
+    memory.filled = max(memory.filled, start + last)
     return start + last
 
 
 @native
-def arrival(s: State, f: int, c: int, address: int) -> int:
-    """When the word at ``address`` of the line in buffer ``f`` is there."""
-    words = max(1, s[c + L.C_LINE] >> L.WORD)
-    ahead = ((address >> L.WORD) - s[f + L.F_WORD]) & (words - 1)
-    return s[f + L.F_FIRST] + ahead * s[f + L.F_STEP]
+def arrival(buffer: LinefillBuffer, cache: CacheState, address: int) -> int:
+    """When the word at ``address`` of the line in the buffer is there."""
+    words = max(1, cache.line_bytes >> L.WORD)
+    ahead = ((address >> L.WORD) - buffer.first_word) & (words - 1)
+    return buffer.first_arrival + ahead * buffer.word_ticks
 
 
 @native
-def wait(s: State, c: int, address: int) -> int:
+def wait(memory: MemoryState, cache: CacheState, address: int) -> int:
     """Ticks until the word at ``address``, of a line in the data cache, has arrived; 0 if it is there."""
-    tag = address >> s[c + L.C_SHIFT]
-    ready = s[L.NOW]
-    for f in (L.DATA_FILLS, L.DATA_FILLS + L.FILL):
-        if s[f + L.F_LINE] == tag and s[f + L.F_LAST] > s[L.NOW]:
-            ready = max(ready, arrival(s, f, c, address))
-    return ready - s[L.NOW]
+    tag = address >> cache.line_shift
+    ready = memory.now
+    for i in range(2):
+        buffer = memory.data_fills[i]
+        if buffer.line == tag and buffer.last_arrival > memory.now:
+            ready = max(ready, arrival(buffer, cache, address))
+    return ready - memory.now
 
 
 @native
-def give_up(s: State, c: int, line: int) -> None:
-    """Line number ``line`` of the data cache is dropped."""
-    q = find(s, line * s[c + L.C_LINE])
-    if q >= 0:
-        data.drop(s, q, line * s[c + L.C_LINE], s[c + L.C_LINE])
+def give_up(memory: MemoryState, cache: CacheState, tag: int) -> None:
+    """Line number ``tag`` of the data cache is dropped."""
+    offset = find(memory, tag * cache.line_bytes)
+    if offset >= 0:
+        data.drop(memory, AddressRange(memory, offset), tag * cache.line_bytes, cache.line_bytes)
 
 
 @native
-def replace(s: State, c: int, tag: int, dirty: int) -> int:
-    """Give line number ``tag`` a record of cache ``c``; returns the line it displaces if that is dirty, else -1."""
-    record = tags.victim(s, c, tag)
-    held = s[record + L.TAG]
-    displaced = held if held >= 0 and s[record + L.DIRTY] == 1 else -1
+def replace(memory: MemoryState, cache: CacheState, tag: int, dirty: int, for_data: int) -> int:
+    """Give line number ``tag`` a way of the cache, the data cache or not; returns the line it displaces if that is
+    dirty, else -1."""
+    line = tags.victim(memory, cache, tag)
+    held = line.tag
+    displaced = held if held >= 0 and line.dirty == 1 else -1
     if displaced >= 0:  # beats due before find it still there
-        r = s[find(s, displaced * s[c + L.C_LINE]) + L.BLOCK]
-        if s[r + L.SHARED]:
-            arrive(s, r)
-    elif held >= 0 and c == s[L.DATA_AT]:
-        give_up(s, c, held)
-    tags.put(s, c, record, tag, dirty)
+        region = RegionState(memory, AddressRange(memory, find(memory, displaced * cache.line_bytes)).region)
+        if region.transfers:
+            arrive(memory, region)
+    elif held >= 0 and for_data:
+        give_up(memory, cache, held)
+    tags.put(memory, cache, line, tag, dirty)
     return displaced

@@ -12,46 +12,48 @@ from __future__ import annotations
 
 from mcusim.memory import devices
 from mcusim.memory import state_layout as L
-from mcusim.native.compile import State, native
+from mcusim.memory.state_layout import MemoryState, RegionState
+from mcusim.native.compile import native
 
 WORD = 8
 
 
 @native
-def access(s: State, r: int, address: int, size: int, write: int, gap: int) -> int:
+def access(memory: MemoryState, region: RegionState, address: int, size: int, write: int, gap: int) -> int:
     """Ticks that one access makes the core wait."""
     if size <= WORD:
-        return devices.run(s, r, address, 1, size, write, gap, 0)
-    if s[r + L.KIND] == L.TCM:
+        return devices.run(memory, region, address, 1, size, write, gap, 0)
+    if region.kind == L.TCM:
         return 0
-    start = max(s[L.NOW], s[r + L.BUSY])
-    first, _ = devices.line(s, r, address, size, write, start)
-    return 0 if write else start + first - s[L.NOW]
+    start = max(memory.now, region.busy_until)
+    first, _ = devices.line(memory, region, address, size, write, start)
+    return 0 if write else start + first - memory.now
 
 
 @native
 def wait(
-    s: State, r: int, base: int, room: int, reads: int, writes: int, read_size: int, write_size: int,
+    memory: MemoryState, block: int, base: int, room: int, reads: int, writes: int, read_size: int, write_size: int,
     rows: int, gap: int,
 ) -> int:  # fmt: skip
     """Ticks of all of them: ``reads`` and ``writes`` of such sizes, ``gap`` ticks of work before each, in the region
-    block ``r`` of ``room`` bytes from ``base`` on; ``rows`` of them open another row."""
+    at ``block``, in ``room`` bytes from ``base`` on; ``rows`` of them open another row."""
+    region = RegionState(memory, block)
     n = reads + writes
-    total = written = opened = at = 0
-    jump = 1 << s[r + L.ROW_SHIFT] if s[r + L.KIND] == L.SDRAM else 0
+    total = written = opened = offset = 0
+    jump = 1 << region.row_shift if region.kind == L.SDRAM else 0
     for i in range(n):
-        s[L.NOW] += gap
+        memory.now += gap
         write = 1 if (i + 1) * writes // n > written else 0
         written += write
         size = write_size if write else read_size
         if jump and (i + 1) * rows // n > opened:
             opened += 1
-            at += jump
-        at = at // size * size
-        if at + size > room:
-            at = 0
-        stall = access(s, r, base + at, size, write, gap)
-        s[L.NOW] += stall
+            offset += jump
+        offset = offset // size * size
+        if offset + size > room:
+            offset = 0
+        stall = access(memory, region, base + offset, size, write, gap)
+        memory.now += stall
         total += stall
-        at += size
+        offset += size
     return total

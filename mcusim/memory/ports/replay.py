@@ -9,222 +9,244 @@ Not modelled: the core's write buffer beyond one memory, exclusive accesses, MPU
 
 from __future__ import annotations
 
+from typing import Any
+
 from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import replacement, tags
 from mcusim.memory.film import record as film
 from mcusim.memory.operand_stalls import charge
-from mcusim.native.compile import State, inlined, native, shared
+from mcusim.memory.state_layout import AddressRange, CacheLine, CacheState, MemoryState, RegionState
+from mcusim.native.compile import inlined, native, shared
+from mcusim.native.structs import Words, words_between
 
 
 @inlined
-def visit_in(s: State, q: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
-    """:func:`visit` of an address in the range record ``q``."""
-    r = s[q + L.BLOCK]
-    if s[q + L.ATTRIBUTE] > 0 and s[L.DCACHE] > 0:
-        stall = tags.access(s, q, address, n, size, write, gap)
+def visit_in(
+    memory: MemoryState, addresses: AddressRange, address: int, n: int, size: int, write: int, gap: int, inter: int
+) -> int:
+    """:func:`visit` of an address in ``addresses``."""
+    region = RegionState(memory, addresses.region)
+    if addresses.attribute > 0 and memory.data_cache > 0:
+        stall = tags.access(memory, addresses, address, n, size, write, gap)
     else:
         if write:
-            s[r + L.WRITES] += n
-            s[r + L.WRITE_BYTES] += n * size
+            region.writes += n
+            region.write_bytes += n * size
         else:
-            s[r + L.READS] += n
-            s[r + L.READ_BYTES] += n * size
-        stall = devices.run(s, r, address, n, size, write, gap, inter)
-    s[r + L.STALL] += stall
+            region.reads += n
+            region.read_bytes += n * size
+        stall = devices.run(memory, region, address, n, size, write, gap, inter)
+    region.stall += stall
     if stall:
-        charge(s, address, stall)
-    s[L.NOW] += n * gap + stall
-    if s[L.FILM]:
-        film.accessed(s, film.STORE if write else film.LOAD, address, size, n, stall, n * gap + stall)
+        charge(memory, address, stall)
+    memory.now += n * gap + stall
+    if memory.film:
+        film.accessed(memory, film.STORE if write else film.LOAD, address, size, n, stall, n * gap + stall)
     return stall
 
 
 @native
-def visit(s: State, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
+def visit(memory: MemoryState, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
     """``n`` accesses of ``size`` bytes ascending from ``address`` in one 32-byte line, ``gap`` ticks of work each.
 
     Advances the clock by the work and the stall and returns the stall in ticks. An address outside every region
     counts as free: the engine has checked all operands before.
     """
-    q = range_lookup.find(s, address)
-    if q < 0:
-        s[L.NOW] += n * gap
+    offset = range_lookup.find(memory, address)
+    if offset < 0:
+        memory.now += n * gap
         return 0
-    return visit_in(s, q, address, n, size, write, gap, inter)
+    addresses = AddressRange(memory, offset)
+    return visit_in(memory, addresses, address, n, size, write, gap, inter)
 
 
 @inlined
-def _is_plain(s: State, q: int) -> int:
-    """Is the range record ``q`` one of memory that has no state, uncached."""
-    if q < 0 or (s[q + L.ATTRIBUTE] > 0 and s[L.DCACHE] > 0):
+def _is_plain(memory: MemoryState, addresses: AddressRange) -> int:
+    """Are the addresses of memory that has no state, uncached."""
+    if addresses.attribute > 0 and memory.data_cache > 0:
         return 0
-    return int(s[s[q + L.BLOCK] + L.KIND] <= L.SRAM)
+    return int(RegionState(memory, addresses.region).kind <= L.SRAM)
 
 
 @shared
-def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
+def walk(memory: MemoryState, address: int, length: int, size: int, write: int, gap: int, inter: int) -> None:
     """Accesses of ``size`` bytes over a contiguous range, split into visits."""
-    end = address + bytes_
-    shift = s[L.SHIFT]
-    q = range_lookup.find(s, address)
-    if _is_plain(s, q) and end <= s[q + L.HIGH]:
-        visit_in(s, q, address, (bytes_ + size - 1) // size, size, write, gap, inter)  # no state: one step
+    end = address + length
+    shift = memory.visit_shift
+    offset = range_lookup.find(memory, address)
+    addresses = AddressRange(memory, offset)
+    if offset >= 0 and _is_plain(memory, addresses) and end <= addresses.high:
+        visit_in(memory, addresses, address, (length + size - 1) // size, size, write, gap, inter)  # no state: one step
         return
     while address < end:
         stop = min(end, ((address >> shift) + 1) << shift)
         n = (stop - address + size - 1) // size
-        if q < 0 or address >= s[q + L.HIGH]:
-            q = range_lookup.find(s, address)
-        if q < 0:
-            s[L.NOW] += n * gap
+        if offset < 0 or address >= addresses.high:
+            offset = range_lookup.find(memory, address)
+            addresses = AddressRange(memory, offset)
+        if offset < 0:
+            memory.now += n * gap
         else:
-            visit_in(s, q, address, n, size, write, gap, inter)
+            visit_in(memory, addresses, address, n, size, write, gap, inter)
         address = stop
 
 
 @shared
-def walk_in(s: State, q: int, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
-    """:func:`walk` where a loop spends most of its time; ``q`` is the range record of its first address, or of another
-    one."""
-    end = address + bytes_
-    if q < 0 or address < s[q + L.LOW] or end > s[q + L.HIGH]:
-        walk(s, address, bytes_, size, write, gap, inter)
-    elif _is_plain(s, q):
-        visit_in(s, q, address, (bytes_ + size - 1) // size, size, write, gap, inter)
+def walk_in(
+    memory: MemoryState, offset: int, address: int, length: int, size: int, write: int, gap: int, inter: int
+) -> None:
+    """:func:`walk` where a loop spends most of its time; ``offset`` is that of the range of its first address, or of
+    another one, or -1."""
+    end = address + length
+    addresses = AddressRange(memory, offset)
+    if offset < 0 or address < addresses.low or end > addresses.high:
+        walk(memory, address, length, size, write, gap, inter)
+    elif _is_plain(memory, addresses):
+        visit_in(memory, addresses, address, (length + size - 1) // size, size, write, gap, inter)
     else:
-        shift = s[L.SHIFT]
+        shift = memory.visit_shift
         while address < end:
             stop = min(end, ((address >> shift) + 1) << shift)
-            visit_in(s, q, address, (stop - address + size - 1) // size, size, write, gap, inter)
+            visit_in(memory, addresses, address, (stop - address + size - 1) // size, size, write, gap, inter)
             address = stop
 
 
 @native
-def cached_range(s: State, address: int, bytes_: int) -> int:
-    """The range record of the whole of this memory if the data cache is on for it, else -1."""
-    q = range_lookup.find(s, address)
-    if q < 0 or s[L.DCACHE] == 0 or s[q + L.ATTRIBUTE] == 0 or address + bytes_ > s[q + L.HIGH] or s[L.FILM]:
+def cached_range(memory: MemoryState, address: int, length: int) -> int:
+    """Offset of the range that has the whole of this memory if the data cache is on for it, else -1."""
+    offset = range_lookup.find(memory, address)
+    if offset < 0 or memory.data_cache == 0 or memory.film:
         return -1  # a film has each visit
-    return q
+    addresses = AddressRange(memory, offset)
+    return offset if addresses.attribute and address + length <= addresses.high else -1
 
 
 @native
-def coupled_range(s: State, address: int, bytes_: int) -> int:
-    """The range record of the whole of this memory if it is tightly coupled, else -1."""
-    q = range_lookup.find(s, address)
-    if q < 0 or not _is_plain(s, q) or s[s[q + L.BLOCK] + L.KIND] != L.TCM or address + bytes_ > s[q + L.HIGH]:
+def coupled_range(memory: MemoryState, address: int, length: int) -> int:
+    """Offset of the range that has the whole of this memory if it is tightly coupled, else -1."""
+    offset = range_lookup.find(memory, address)
+    addresses = AddressRange(memory, offset)
+    if offset < 0 or memory.film or not _is_plain(memory, addresses) or address + length > addresses.high:
         return -1
-    if s[L.FILM]:
-        return -1
-    return q
+    return offset if RegionState(memory, addresses.region).kind == L.TCM else -1
 
 
 @shared
-def read_missing(s: State, q: int, address: int, n: int, gap: int) -> None:
+def read_missing(memory: MemoryState, addresses: AddressRange, address: int, n: int, gap: int) -> None:
     """:func:`visit_in` for reads of a line that the data cache does not hold."""
-    stall = tags.fill(s, q, address, n, 0, gap)
-    s[s[q + L.BLOCK] + L.STALL] += stall
+    stall = tags.fill(memory, addresses, address, n, 0, gap)
+    RegionState(memory, addresses.region).stall += stall
     if stall:
-        charge(s, address, stall)
-    s[L.NOW] += n * gap + stall
+        charge(memory, address, stall)
+    memory.now += n * gap + stall
 
 
 @inlined
-def read_held(s: State, p: State, hint: int, q: int, address: int, bytes_: int, size: int, gap: int, due: int) -> int:
+def read_held(
+    memory: MemoryState, hints: Words, offset: int, address: int, length: int, size: int, gap: int, due: int
+) -> int:
     """:func:`walk_in` for reads of a :func:`cached_range`, in few steps where the cache holds the lines.
 
-    ``p[hint]`` and the next are records of the cache that may hold the lines, and are kept so. The clock is ``due``
+    ``hints`` are offsets of the cache's lines that may be these ones, and are kept so. The clock is ``due``
     ticks late; returns how late it is then. Only a miss wants to know what time it is.
     """
-    end = address + bytes_
-    shift, c = s[L.SHIFT], s[L.DCACHE]
+    end = address + length
+    shift, cache = memory.visit_shift, CacheState(memory, memory.data_cache)
+    hint = 0
     while address < end:
         stop = min(end, ((address >> shift) + 1) << shift)
         n = (stop - address + size - 1) // size
-        tag = address >> s[c + L.C_SHIFT]
-        record = p[hint]
-        if s[record + L.TAG] != tag:
-            record = p[hint] = max(tags.find(s, c, tag), 0)
-        if record:
-            replacement.hit(s, c, record)
-            s[L.HITS] += n
+        tag = address >> cache.line_shift
+        line = CacheLine(memory, hints[hint])
+        if line.tag != tag:
+            line = tags.find(cache, tag)
+            hints[hint] = words_between(memory, line)
+        if line.tag == tag:
+            replacement.hit(memory, cache, line)
+            memory.hits += n
             due += n * gap
         else:
-            s[L.NOW] += due
+            memory.now += due
             due = 0
-            read_missing(s, q, address, n, gap)
+            read_missing(memory, AddressRange(memory, offset), address, n, gap)
         address = stop
         hint += 1
     return due
 
 
 @inlined
-def read_coupled(s: State, q: int, n: int, size: int, gap: int) -> int:
+def read_coupled(memory: MemoryState, offset: int, n: int, size: int, gap: int) -> int:
     """``n`` reads of a :func:`coupled_range`; returns the ticks of work that the clock is late by them."""
-    r = s[q + L.BLOCK]
-    s[r + L.READS] += n
-    s[r + L.READ_BYTES] += n * size
+    region = RegionState(memory, AddressRange(memory, offset).region)
+    region.reads += n
+    region.read_bytes += n * size
     return n * gap
 
 
 @native
-def uncached_line(s: State, r: int, address: int, line: int, n: int) -> int:
+def uncached_line(memory: MemoryState, region: RegionState, address: int, line: int, n: int) -> int:
     """Ticks of one line of code read from its memory, counted ``n`` times."""
-    occupied = s[r + L.OCCUPIED]
-    first, last = devices.line(s, r, address, line, 0, max(s[L.NOW], s[r + L.BUSY]))
-    s[r + L.OCCUPIED] = occupied + n * (s[r + L.OCCUPIED] - occupied)
-    s[r + L.READS] += n
-    s[r + L.READ_BYTES] += n * line
+    occupied = region.occupied
+    first, last = devices.line(memory, region, address, line, 0, max(memory.now, region.busy_until))
+    region.occupied = occupied + n * (region.occupied - occupied)
+    region.reads += n
+    region.read_bytes += n * line
     return (first + last) // 2
 
 
 @native
-def cached_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, executed: int) -> int:
+def cached_fetch(
+    memory: MemoryState, region: RegionState, address: int, length: int, sweeps: int, executed: int
+) -> int:
     """Instruction fetch through the I-cache; returns the stall in ticks."""
-    c = s[L.ICACHE]
-    line = s[c + L.C_LINE]
-    lines = (bytes_ + line - 1) // line
+    cache = CacheState(memory, memory.code_cache)
+    line = cache.line_bytes
+    lines = (length + line - 1) // line
     stall = 0
-    before = s[L.NOW]
+    before = memory.now
     for i in range(lines):
-        ticks = tags.fetch_line(s, address + i * line)
+        ticks = tags.fetch_line(memory, address + i * line)
         stall += ticks
-        s[L.NOW] += ticks
-    if lines > s[c + L.C_SETS] * s[c + L.C_WAYS]:
+        memory.now += ticks
+    if lines > cache.sets * cache.ways:
         again = max(0, min(lines * (sweeps - 1), executed // line - lines))
-        stall += again * uncached_line(s, r, address, line, again)
-        s[L.IMISSES] += again
-    s[L.NOW] = before
+        stall += again * uncached_line(memory, region, address, line, again)
+        memory.code_misses += again
+    memory.now = before
     return stall
 
 
 @native
-def flash_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, cold: int, run: int, rate: int) -> int:
+def flash_fetch(
+    memory: MemoryState, region: RegionState, address: int, length: int, sweeps: int, cold: int, run: int, rate: int
+) -> int:
     """Instruction fetch of ``run`` lines straight from flash and its accelerator; returns the stall in ticks."""
-    line = 1 << s[r + L.LINE]
-    if s[r + L.I_LINES] < 0:
-        s[r + L.F_MISSES] += run
-        return run * uncached_line(s, r, address, line, run)
-    lines = (bytes_ + line - 1) >> s[r + L.LINE]
-    entered = sweeps if lines > s[r + L.I_LINES] else cold
+    line = 1 << region.line_shift
+    if region.code_lines < 0:
+        region.code_misses += run
+        return run * uncached_line(memory, region, address, line, run)
+    lines = (length + line - 1) >> region.line_shift
+    entered = sweeps if lines > region.code_lines else cold
     missed = min(run, lines * entered)
-    access = s[r + L.WAIT] + s[r + L.BEAT]
-    s[r + L.F_MISSES] += missed
-    s[r + L.READS] += missed
-    s[r + L.READ_BYTES] += missed * line
-    s[r + L.OCCUPIED] += missed * access
-    change, wait = s[r + L.CHANGE], s[r + L.WAIT] + s[r + L.LATENCY_R]
-    ahead = missed - min(missed, entered) if s[r + L.PREFETCHES] else 0
+    access = region.wait + region.beat
+    region.code_misses += missed
+    region.reads += missed
+    region.read_bytes += missed * line
+    region.occupied += missed * access
+    change, wait = region.line_change, region.wait + region.read_latency
+    ahead = missed - min(missed, entered) if region.prefetches else 0
     late = max(0, access - change - (line * rate >> 16))
     return run * change + (missed - ahead) * wait + ahead * late
 
 
 @native
-def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: int, executed: int, rate: int) -> int:
+def fetch(
+    memory: MemoryState, address: int, length: int, sweeps: int, cold: int, begun: int, executed: int, rate: int
+) -> int:
     """Instruction fetch of a kernel call; returns the stall in ticks.
 
-    ``bytes_`` of code are swept ``sweeps`` times; the call executes the code bytes from ``begun`` to ``executed`` of
+    ``length`` of code are swept ``sweeps`` times; the call executes the code bytes from ``begun`` to ``executed`` of
     its operator (the fetches of its tiles then sum to the operator's), ``rate`` / 65,536 ticks each; ``cold`` says that
     the operator starts.
 
@@ -234,69 +256,72 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
     read. ``line_change`` is added to every line. Without either, every line executed comes from flash. Other memories
     without a cache are :func:`count_words`'s.
     """
-    q = range_lookup.find(s, address)
-    if q < 0:
+    offset = range_lookup.find(memory, address)
+    if offset < 0:
         return 0
-    r = s[q + L.BLOCK]
-    through = s[L.ICACHE] > 0 and s[q + L.ATTRIBUTE] > 0
-    if s[r + L.KIND] == L.TCM or (s[r + L.KIND] != L.FLASH and not through):
+    addresses = AddressRange(memory, offset)
+    region = RegionState(memory, addresses.region)
+    through = memory.code_cache > 0 and addresses.attribute > 0
+    if region.kind == L.TCM or (region.kind != L.FLASH and not through):
         return 0
     if through:
-        stall = cached_fetch(s, r, address, bytes_, sweeps, executed - begun)
+        stall = cached_fetch(memory, region, address, length, sweeps, executed - begun)
     else:
-        run = (executed >> s[r + L.LINE]) - (begun >> s[r + L.LINE])
-        stall = flash_fetch(s, r, address, bytes_, sweeps, cold, run, rate)
-    s[r + L.STALL] += stall
-    s[r + L.FETCH_STALL] += stall
-    s[L.NOW] += stall
-    if s[L.FILM]:
-        film.accessed(s, film.FETCH, address, bytes_, 1, stall, stall)
+        run = (executed >> region.line_shift) - (begun >> region.line_shift)
+        stall = flash_fetch(memory, region, address, length, sweeps, cold, run, rate)
+    region.stall += stall
+    region.fetch_stall += stall
+    memory.now += stall
+    if memory.film:
+        film.accessed(memory, film.FETCH, address, length, 1, stall, stall)
     return stall
 
 
-def word_by_word(s: State, address: int) -> int:
-    """The block of the memory from which code there comes word by word, past all caches, that is no flash; 0: none."""
-    q = int(range_lookup.find(s, address))
-    if q < 0 or (s[L.ICACHE] > 0 and s[q + L.ATTRIBUTE] > 0):
-        return 0
-    r = int(s[q + L.BLOCK])
-    return 0 if s[r + L.KIND] in (L.TCM, L.FLASH) else r
+def word_by_word(memory: MemoryState, address: int) -> RegionState | None:
+    """The memory from which code there comes word by word, past all caches, that is no flash; None where there is
+    none."""
+    find: Any = range_lookup.find  # a root is handed to native code as its array
+    offset = int(find(memory.array, address))
+    if offset < 0 or (memory.code_cache > 0 and AddressRange(memory, offset).attribute > 0):
+        return None
+    region = RegionState(memory, AddressRange(memory, offset).region)
+    return None if region.kind in (L.TCM, L.FLASH) else region
 
 
-def word_ticks(s: State, r: int) -> tuple[int, int]:
-    """Ticks that code waits for a word of region ``r``, and those more for one that does not follow the last.
+def word_ticks(memory: MemoryState, region: RegionState) -> tuple[int, int]:
+    """Ticks that code waits for a word of the region, and those more for one that does not follow the last.
 
     Not modelled: rows of an SDRAM, which code seldom leaves.
     """
-    size = 1 << int(s[L.BUS])
-    if s[r + L.KIND] == L.QSPI:
-        return size * int(s[r + L.BEAT]) + int(s[r + L.OVERHEAD_R]), int(s[r + L.COMMAND] + s[r + L.CS_HIGH])
-    if s[r + L.KIND] == L.SDRAM:
-        beats = max(1, size >> int(s[r + L.WIDTH]))
-        return int(s[r + L.OVERHEAD_R] + s[r + L.T_CL] + beats * s[r + L.T_CLK]), 0
-    return int(s[r + L.LATENCY_R]), 0
+    size = 1 << memory.bus_shift
+    if region.kind == L.QSPI:
+        return size * region.beat + region.read_overhead, region.command + region.cs_high
+    if region.kind == L.SDRAM:
+        beats = max(1, size >> region.width_shift)
+        return region.read_overhead + region.t_cl + beats * region.t_clk, 0
+    return region.read_latency, 0
 
 
-def count_words(s: State, r: int, words: int) -> None:
-    """``words`` of code were read from region ``r``."""
-    s[r + L.READS] += words
-    s[r + L.READ_BYTES] += words << int(s[L.BUS])
+def count_words(memory: MemoryState, region: RegionState, words: int) -> None:
+    """``words`` of code were read from the region."""
+    region.reads += words
+    region.read_bytes += words << memory.bus_shift
 
 
 @native
-def sync(s: State, now: int, first: int, count: int) -> None:
+def sync(memory: MemoryState, now: int, first: int, count: int) -> None:
     """Set the clock to ``now``; what a task simulated ahead of others left in the future is set back to now.
 
     Not so in memories that a DMA transfer in flight touches: it runs at its own time, and what it left is in progress.
     """
-    s[L.NOW] = now
+    memory.now = now
     for i in range(count):
-        r = first + i * L.REGION
-        if s[r + L.SHARED]:
+        region = RegionState(memory, first + i * L.REGION)
+        if region.transfers:
             continue
-        s[r + L.BUSY] = min(s[r + L.BUSY], now)
-        s[r + L.LAST_WRITE] = min(s[r + L.LAST_WRITE], now)
-        if s[r + L.T_REFI] > 0 and s[r + L.NEXT_REFRESH] > now + s[r + L.T_REFI]:
-            s[r + L.NEXT_REFRESH] = now + s[r + L.T_REFI]
-        for b in range(s[r + L.BANKS]):
-            s[r + L.ACTIVATED + b] = min(s[r + L.ACTIVATED + b], now)
+        region.busy_until = min(region.busy_until, now)
+        region.last_write = min(region.last_write, now)
+        if region.t_refi > 0 and region.next_refresh > now + region.t_refi:
+            region.next_refresh = now + region.t_refi
+        for bank in range(region.banks):
+            region.activated[bank] = min(region.activated[bank], now)

@@ -142,13 +142,13 @@ class Watcher:
             place = next(((a, b) for a, b in (transfer.writes if write else transfer.reads) if a <= address < b), None)
             code = self._codes.get(transfer.number)
             if place is not None and code is not None and self.by_code.get(code) is transfer:
-                words, state = self._words, self.emulator.memory.state
+                words = self._words
                 if write:  # of two buffers the one that is filled
                     words[W.TARGET_LOWS + code], words[W.TARGET_ENDS + code] = place
                 else:
                     words[W.SOURCES + code], words[W.SOURCE_ENDS + code] = place
                 self._turn()
-                (unit_written if write else unit_read)(state, code, address, size)
+                (unit_written if write else unit_read)(self.emulator.memory.header, code, address, size)
                 return
 
     def happened(self, event: Event, transfer: LoggedTransfer) -> None:

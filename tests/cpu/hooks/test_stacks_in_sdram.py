@@ -6,7 +6,7 @@ import pytest
 
 from mcusim.cpu.system import exception_layout as X
 from mcusim.memory.ports import core_data
-from mcusim.memory.state_layout import NOW, TICK
+from mcusim.memory.state_layout import NOW, TICK, AddressRange
 from tests.support.programs.exception_code import ISAS, MACHINES, PENDSV, STACK, prepared
 
 MAIN = "ldr r0, [r10]; str r0, [r8], #4; str r7, [r11]; isb; ldr r0, [r10]; str r0, [r8], #4; bx lr"
@@ -26,7 +26,7 @@ def entry_and_return(isa: str, stack: int) -> list[int]:
         s[NOW] = start
         stalls = 0
         for address in range(frame, frame + 32, 4):
-            stalls += access(s, core_data.find(s, address), address, 4)
+            stalls += access(s, AddressRange(s, core_data.find(s, address)), address, 4)
             s[NOW] += TICK
         memory.append(stalls)
     taken = [begun - pushed, popped - ended]

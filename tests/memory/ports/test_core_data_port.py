@@ -6,6 +6,7 @@ import pytest
 
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
+from mcusim.memory.state_layout import AddressRange
 from tests.support.code.single_access_core import F469, F746, SDCLK, Core, board
 
 SDRAM, SRAM, WINDOW = 0x6000_0000, 0x2001_0000, 0xC000_0000
@@ -49,13 +50,13 @@ def test_uncached_reads_of_an_open_row_take_their_beats(size: int, beats: int) -
 def test_the_second_word_of_a_doubleword_costs_its_beats() -> None:
     core, whole = uncached(), uncached()
     q = core_data.find(core.state, WINDOW)
-    stalls = core.load(WINDOW), int(core_data.second(core.state, q, WINDOW + 4, 0)) // L.TICK
+    stalls = core.load(WINDOW), int(core_data.second(core.state, AddressRange(core.state, q), WINDOW + 4, 0)) // L.TICK
     assert stalls[1] == 2 * SDCLK
     assert sum(stalls) == whole.load(WINDOW, 8)
     assert core.memory.by_region()["sdram"]["read_bytes"] == 8
     core.store(WINDOW)
     whole.store(WINDOW, 8)
-    core_data.second(core.state, q, WINDOW + 4, 1)
+    core_data.second(core.state, AddressRange(core.state, q), WINDOW + 4, 1)
     core.wait(2)
     whole.wait(2)
     assert core.load(WINDOW + 16) == whole.load(WINDOW + 16)

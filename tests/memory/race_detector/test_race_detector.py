@@ -12,6 +12,7 @@ from mcusim.memory.ports import core_data
 from mcusim.memory.ports.maintenance import maintain_line, maintain_set_way
 from mcusim.memory.race_detector import layout as W
 from mcusim.memory.range_lookup import find
+from mcusim.memory.state_layout import AddressRange
 from mcusim.verification.firmware.memory_shadow import Shadow
 
 SOURCE, TARGET = 0x2001_0000, 0x2001_1000
@@ -32,7 +33,7 @@ class Board:
 
     def access(self, address: int, write: int) -> None:
         q = find(self.s, address)
-        core_data.access(self.s, q, address, 4, write)
+        core_data.access(self.s, AddressRange(self.s, q), address, 4, write)
         race_detector.accessed(self.emulator.state, self.s, q, address, 4, write, 0x0800_0100, 0)
 
     def load(self, address: int) -> None:

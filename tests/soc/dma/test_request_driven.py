@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcusim.memory.ports import core_data
+from mcusim.memory.state_layout import AddressRange
 from tests.support.boards.dma_bench import (
     CR,
     DMEIE,
@@ -164,7 +165,7 @@ def test_what_a_line_of_the_cache_holds_the_core_does_not_see() -> None:
     bench = Bench(F746)
     state = bench.emulator.memory.state
 
-    core_data.load(state, core_data.find(state, SRAM), SRAM, 4)
+    core_data.load(state, AddressRange(state, core_data.find(state, SRAM)), SRAM, 4)
     begin(bench, 0, 40)
     bench.ask(40, 20)
     assert bench.emulator.read(SRAM, 4) == bytes(4)

@@ -7,6 +7,7 @@ from mcusim.cpu.system.mpu import Mpu
 from mcusim.machine import Machine, load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
+from mcusim.memory.state_layout import AddressRange
 from mcusim.memory.system import MemorySystem
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
@@ -29,10 +30,22 @@ class Core:
         self.state = self.memory.state
 
     def load(self, address: int, size: int = 4) -> int:
-        return int(core_data.load(self.state, core_data.find(self.state, address), address, size)) // L.TICK
+        return (
+            int(
+                core_data.load(self.state, AddressRange(self.state, core_data.find(self.state, address)), address, size)
+            )
+            // L.TICK
+        )
 
     def store(self, address: int, size: int = 4) -> int:
-        return int(core_data.store(self.state, core_data.find(self.state, address), address, size)) // L.TICK
+        return (
+            int(
+                core_data.store(
+                    self.state, AddressRange(self.state, core_data.find(self.state, address)), address, size
+                )
+            )
+            // L.TICK
+        )
 
     def fetch(self, address: int, size: int, work: int = 0) -> int:
         """The stall of one block; its ``work`` cycles pass too."""

@@ -12,6 +12,7 @@ from mcusim.machine import load_machine
 from mcusim.memory.address_ranges import machine_ranges
 from mcusim.memory.cache import data, shadow
 from mcusim.memory.ports import core_data
+from mcusim.memory.state_layout import AddressRange
 from mcusim.model.geometry import Tile
 from mcusim.program.program import Buffer, Compute, Header, MemoryParts, OperatorInfo, Program, Span, Transfer
 from mcusim.verification.sanitizer.explanations import Diagnosis
@@ -79,15 +80,15 @@ class Probe:
 
     def store(self, address: int, value: int = 0x1234) -> Probe:
         s, q = self.state, core_data.find(self.state, address)
-        core_data.store(s, q, address, 4)
-        data.put(s, q, address, 4, value)
-        shadow.stored(s, q, address, 4)
+        core_data.store(s, AddressRange(s, q), address, 4)
+        data.put(s, AddressRange(s, q), address, 4, value)
+        shadow.stored(s, AddressRange(s, q), address, 4)
         return self
 
     def load(self, address: int, size: int = 4) -> Probe:
         s, q = self.state, core_data.find(self.state, address)
-        core_data.load(s, q, address, size)
-        shadow.loaded(s, q, address, size, 0x0800_0100)
+        core_data.load(s, AddressRange(s, q), address, size)
+        shadow.loaded(s, AddressRange(s, q), address, size, 0x0800_0100)
         return self
 
     def copy(self) -> Probe:
@@ -118,7 +119,12 @@ class Probe:
         assert cache is not None
         way = cache.size // cache.ways
         for n in range(1, 40):
-            core_data.load(self.state, core_data.find(self.state, SDRAM), SDRAM + 2**20 + address % way + n * way, 4)
+            core_data.load(
+                self.state,
+                AddressRange(self.state, core_data.find(self.state, SDRAM)),
+                SDRAM + 2**20 + address % way + n * way,
+                4,
+            )
         assert shadow.held(self.state, address) == 0
         return self
 
@@ -185,7 +191,9 @@ def test_the_inputs_are_the_applications_stores() -> None:
     probe = Probe(inputs=(span,))
     assert probe.at(10).copy().seen() == []
     dirty = Probe(inputs=(span,)).at(10)
-    core_data.store(dirty.state, core_data.find(dirty.state, SDRAM), SDRAM, 4)  # as the application does
+    core_data.store(
+        dirty.state, AddressRange(dirty.state, core_data.find(dirty.state, SDRAM)), SDRAM, 4
+    )  # as the application does
     dirty.sanitizer.unstored(SDRAM, LINE)
     assert dirty.copy().seen() == [("missing-clean", (20,))]
     assert "the application" in dirty.observed()[0].finding.text

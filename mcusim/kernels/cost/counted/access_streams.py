@@ -17,12 +17,13 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.ports.replay import cached_range, coupled_range, read_coupled, read_held, walk, walk_in
 from mcusim.memory.range_lookup import find
 from mcusim.native.compile import State, native
+from mcusim.native.structs import Words
 
 IN, IN2, W, OUT, BIAS, MUL, SHIFT, SCR = range(8)
 IN_H, IN_W, IN_C, OUT_W, OUT_C, KH, KW, SH, SW, DH, DW, PT, PL = range(8, 21)
 ROW, ROWS, IROW, SIZE, SIZE2, OUT_SIZE = range(21, 27)
 G_BLOCK, G_REST, G_SUM, G_COPY, G_ZERO, G_OUT = range(27, 33)
-HELD, HELD_LINES = 33, 256  # records of the cache that had lines of weights and columns, then of each operand
+HELD, HELD_LINES = 33, 256  # offsets of the cache's lines that had weights and columns, then of each operand
 SLOTS = HELD + HELD_LINES + 16
 TURN = 32
 
@@ -35,7 +36,7 @@ def parameters(s: State, p: State, channel: int, n: int) -> None:
             array, gap = p[role] + 4 * channel, 0 if role == BIAS else p[G_OUT]
             q = cached_range(s, array, 4 * n)
             if q >= 0:
-                due = read_held(s, p, HELD + HELD_LINES + 2 * role, q, array, 4 * n, 4, gap, 0)
+                due = read_held(s, Words(p, HELD + HELD_LINES + 2 * role), q, array, 4 * n, 4, gap, 0)
                 s[L.NOW] += due
             else:
                 walk(s, array, 4 * n, 4, 0, gap, 0)
@@ -65,7 +66,7 @@ def block_of_pair_coupled(s: State, p: State, filters: int, inputs: int, weights
         part = min(TURN, block - k)
         for i in range(rows):
             held = HELD + ((k // TURN * 2 + i) * 2 & HELD_LINES - 1)
-            due = read_held(s, p, held, filters, weights + i * depth + k, part, 4, gap, due)
+            due = read_held(s, Words(p, held), filters, weights + i * depth + k, part, 4, gap, due)
         due += n * part // 4 * gap
     s[L.NOW] += due
     read_coupled(s, inputs, n * block // 4, 4, gap)
@@ -156,8 +157,8 @@ def taps_of_column(s: State, p: State, filters: int, columns: int, c: int, n: in
         due = 0
         for t in range(p[KH] * p[KW]):
             held = HELD + (t * 4 & HELD_LINES - 1)
-            due = read_held(s, p, held, filters, p[W] + t * channels + c, n, 4, gap, due)
-            due = read_held(s, p, held + 2, columns, p[SCR] + 2 * (t * channels + c), 2 * n, 4, gap, due)
+            due = read_held(s, Words(p, held), filters, p[W] + t * channels + c, n, 4, gap, due)
+            due = read_held(s, Words(p, held + 2), columns, p[SCR] + 2 * (t * channels + c), 2 * n, 4, gap, due)
         s[L.NOW] += due
         return
     filters, columns = find(s, p[W]), find(s, p[SCR])
@@ -200,7 +201,7 @@ def taps_of_pixel(s: State, p: State, filters: int, inputs: int, y: int, x: int,
                 if filters >= 0 and inputs >= 0:
                     due += read_coupled(s, inputs, 1, 4, gap)
                     held = HELD + ((ky * p[KW] + kx) * 2 & HELD_LINES - 1)
-                    due = read_held(s, p, held, filters, weights, n, 4, gap, due)
+                    due = read_held(s, Words(p, held), filters, weights, n, 4, gap, due)
                 else:
                     source = p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth
                     walk_in(s, near_input, source + c * depth // channels, n, 4, 0, gap, 1)

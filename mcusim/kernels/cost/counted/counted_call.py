@@ -14,6 +14,7 @@ from mcusim.kernels.cost.counted.variants import VARIANTS, scratch_bytes, varian
 from mcusim.kernels.cost.profile import CoreCosts, Profile
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import replay
+from mcusim.memory.state_layout import CacheState, MemoryState
 from mcusim.model.geometry import Geometry, Tile
 
 _STREAM = {
@@ -46,7 +47,7 @@ def replay_call(
     """
     kind = variant(g)
     p = np.full(S.SLOTS, -1, np.int64)
-    p[S.HELD :] = 0
+    p[S.HELD :] = MemoryState(state).data_cache + CacheState.WORDS  # its first line, as good as any
     for role, (address, _) in operands.items():
         if role in _ROLE:
             p[_ROLE[role]] = address
@@ -131,15 +132,17 @@ def fetch(state: Any, code: int, g: Geometry, rows: Tile, profile: Profile, cost
 
 def away(state: Any, code: int, costs: CoreCosts, cycles: int) -> int:
     """``cycles`` of a call as they are where its code comes word by word; plays the waits for the words."""
-    region = replay.word_by_word(state, code)
-    if not region:
+    memory = MemoryState(state)
+    region = replay.word_by_word(memory, code)
+    if region is None:
         return cycles
     factor, words, anew = (cycles * rate for rate in costs.away)
-    word, more = replay.word_ticks(state, region)
+    word, more = replay.word_ticks(memory, region)
     stall = round(words * word + anew * more)
-    replay.count_words(state, region, round(words))
-    for slot in (region + L.STALL, region + L.FETCH_STALL, L.NOW):
-        state[slot] += stall
+    replay.count_words(memory, region, round(words))
+    region.stall += stall
+    region.fetch_stall += stall
+    memory.now += stall
     return round(factor)
 
 

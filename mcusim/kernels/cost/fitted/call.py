@@ -19,6 +19,7 @@ from mcusim.kernels.cost.fitted.kinds import KINDS, kind_of, nest, slots
 from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, LevelCost, Profile
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
+from mcusim.memory.state_layout import MemoryState
 from mcusim.model.geometry import Geometry, Tile
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
@@ -47,12 +48,13 @@ def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code
     fitted_costs = costs.fitted[kind]
     cycles, waits, read, words, away = _levels(kind, fitted_costs)
     region, measured = _code_region(state, code, costs)
-    alone = replay.word_by_word(state, code) > 0 and away.any()
+    memory = MemoryState(state)
+    alone = replay.word_by_word(memory, code) if away.any() else None
     factor = int(state[region + L.WAIT]) / (costs.wait_states * L.TICK) if measured else 0.0
     fetch = np.rint(waits * factor).astype(np.int64)
-    if alone:
+    if alone is not None:
         cycles = np.rint(away[:, 0] * L.TICK).astype(np.int64)
-        word, anew = replay.word_ticks(state, region)
+        word, anew = replay.word_ticks(memory, alone)
         fetch = np.rint(away[:, 1] * word + away[:, 2] * anew).astype(np.int64)
     listed = p.size + N.WORD * (np.cumsum(read) - read)
     for slot, values in ((N.COST, cycles), (N.FETCH, fetch), (N.READS, read), (N.LISTED, listed)):
@@ -69,8 +71,8 @@ def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code
         state[region + L.STALL] += int(p[N.WAITED])
         state[region + L.FETCH_STALL] += int(p[N.WAITED])
     ticks = int(counts @ cycles)
-    if alone:
-        replay.count_words(state, region, round(float(counts @ away[:, 1])))
+    if alone is not None:
+        replay.count_words(memory, alone, round(float(counts @ away[:, 1])))
     elif region and not measured and state[L.ICACHE] == 0:
         _uncached(state, code, fitted_costs, ticks, costs.bytes_per_cycle)
     return ticks

@@ -17,6 +17,7 @@ from __future__ import annotations
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from mcusim.memory.range_lookup import find
+from mcusim.memory.state_layout import AddressRange
 from mcusim.native.compile import State, native, shared
 
 IN, IN2, W, OUT, BIAS, MUL, SHIFT, SCR, CALL = range(9)
@@ -48,9 +49,9 @@ def access(s: State, p: State, address: int, size: int, write: int) -> None:
         p[LATER] = 0
     q = find(s, address)
     if q >= 0 and write:
-        p[STALLED] += core_data.store(s, q, address, size)
+        p[STALLED] += core_data.store(s, AddressRange(s, q), address, size)
     elif q >= 0:
-        p[STALLED] += core_data.load(s, q, address, size)
+        p[STALLED] += core_data.load(s, AddressRange(s, q), address, size)
 
 
 @native

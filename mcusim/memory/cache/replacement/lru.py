@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from mcusim.memory import state_layout as L
 from mcusim.memory.cache.replacement.round_robin import fill, victim
-from mcusim.native.compile import State, inlined
+from mcusim.memory.state_layout import CacheLine, CacheState, MemoryState
+from mcusim.native.compile import inlined
 
 __all__ = ["fill", "hit", "victim"]
 
 
 @inlined
-def hit(s: State, c: int, record: int) -> None:
+def hit(memory: MemoryState, cache: CacheState, line: CacheLine) -> None:
     """The line is the most recently used one."""
-    s[c + L.C_CLOCK] += 1
-    s[record + L.AGE] = s[c + L.C_CLOCK]
+    cache.clock += 1
+    line.age = cache.clock

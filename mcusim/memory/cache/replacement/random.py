@@ -5,26 +5,26 @@ Not modelled: a register of its own for each cache.
 
 from __future__ import annotations
 
-from mcusim.memory import state_layout as L
-from mcusim.native.compile import State, inlined
+from mcusim.memory.state_layout import CacheLine, CacheState, MemoryState
+from mcusim.native.compile import inlined
 
 
 @inlined
-def hit(s: State, c: int, record: int) -> None:
+def hit(memory: MemoryState, cache: CacheState, line: CacheLine) -> None:
     """A hit changes nothing."""
 
 
 @inlined
-def fill(s: State, c: int, record: int) -> None:
+def fill(memory: MemoryState, cache: CacheState, line: CacheLine) -> None:
     """Nor does a fill."""
 
 
 @inlined
-def victim(s: State, c: int, record: int) -> int:
+def victim(memory: MemoryState, cache: CacheState, first: int) -> CacheLine:
     """The way that the register's next state names."""
-    for at in range(record, record + s[c + L.C_WAYS] * L.CACHE_LINE, L.CACHE_LINE):
-        if s[at + L.TAG] < 0:
-            return at
-    register = s[L.SEED]
-    s[L.SEED] = (register >> 1) ^ (0xB400 if register & 1 else 0)
-    return record + s[L.SEED] % s[c + L.C_WAYS] * L.CACHE_LINE
+    for index in range(first, first + cache.ways):
+        if cache.lines[index].tag < 0:
+            return cache.lines[index]
+    register = memory.seed
+    memory.seed = (register >> 1) ^ (0xB400 if register & 1 else 0)
+    return cache.lines[first + memory.seed % cache.ways]

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from mcusim.memory import state_layout as L
-from mcusim.native.compile import State, inlined
+from mcusim.memory.state_layout import CacheLine, CacheState, MemoryState
+from mcusim.native.compile import inlined
 
 
 @inlined
-def hit(s: State, c: int, record: int) -> None:
+def hit(memory: MemoryState, cache: CacheState, line: CacheLine) -> None:
     """A hit changes nothing."""
 
 
 @inlined
-def fill(s: State, c: int, record: int) -> None:
+def fill(memory: MemoryState, cache: CacheState, line: CacheLine) -> None:
     """The line is the youngest one."""
-    s[c + L.C_CLOCK] += 1
-    s[record + L.AGE] = s[c + L.C_CLOCK]
+    cache.clock += 1
+    line.age = cache.clock
 
 
 @inlined
-def victim(s: State, c: int, record: int) -> int:
+def victim(memory: MemoryState, cache: CacheState, first: int) -> CacheLine:
     """The oldest line; an empty way is older than any."""
-    oldest = record
-    for at in range(record + L.CACHE_LINE, record + s[c + L.C_WAYS] * L.CACHE_LINE, L.CACHE_LINE):
-        if s[at + L.AGE] < s[oldest + L.AGE]:
-            oldest = at
+    oldest = cache.lines[first]
+    for index in range(first + 1, first + cache.ways):
+        if cache.lines[index].age < oldest.age:
+            oldest = cache.lines[index]
     return oldest

@@ -15,6 +15,7 @@ import pytest
 from mcusim.machine.schema import REPLACEMENTS
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
+from mcusim.memory.state_layout import AddressRange
 from mcusim.memory.system import MemorySystem
 from tests.support.boards.cache_reference import LINE, Reference
 from tests.support.cases import few, sampled
@@ -28,7 +29,7 @@ Access = Callable[[MemorySystem, int, bool], None]
 
 def emulated_data(memory: MemorySystem, line: int, write: bool) -> None:
     q = core_data.find(memory.state, SDRAM + line * LINE)
-    (core_data.store if write else core_data.load)(memory.state, q, SDRAM + line * LINE, 4)
+    (core_data.store if write else core_data.load)(memory.state, AddressRange(memory.state, q), SDRAM + line * LINE, 4)
 
 
 def emulated_code(memory: MemorySystem, line: int, write: bool) -> None:
@@ -109,20 +110,21 @@ NEWEST = '''"""The line that was used last goes. Not modelled: anything a core w
 
 from __future__ import annotations
 
-from mcusim.memory import state_layout as L
 from mcusim.memory.cache.replacement.lru import fill, hit
-from mcusim.native.compile import State, inlined
+from mcusim.memory.state_layout import CacheState, CacheLine, MemoryState
+from mcusim.native.compile import inlined
 
 
 @inlined
-def victim(s: State, c: int, record: int) -> int:
+def victim(memory: MemoryState, cache: CacheState, first: int) -> CacheLine:
     """The youngest line."""
-    newest = record
-    for at in range(record, record + s[c + L.C_WAYS] * L.CACHE_LINE, L.CACHE_LINE):
-        if s[at + L.TAG] < 0:
-            return at
-        if s[at + L.AGE] > s[newest + L.AGE]:
-            newest = at
+    newest = cache.lines[first]
+    for index in range(first, first + cache.ways):
+        line = cache.lines[index]
+        if line.tag < 0:
+            return line
+        if line.age > newest.age:
+            newest = line
     return newest
 '''
 PROBE = """

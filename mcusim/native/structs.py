@@ -1,0 +1,158 @@
+"""Structs of 64-bit words: a class of annotated fields is the layout, the native type, what mypy checks and what Python
+reads.
+
+    class Bank(Struct):
+        row: int                                # a word
+        activated: int
+
+    class Sdram(Struct):
+        t_rp: int
+        columns: Annotated[Words, 16]           # sixteen words
+        banks: Annotated[Structs[Bank], 4]      # four of another struct; 0, at the end: as many as there are
+        spare: Bank                             # another struct
+
+``Sdram(words, offset)`` is the struct that begins ``offset`` words into an array of int64, or into another struct;
+native functions make it likewise and take it as an argument (:mod:`mcusim.native.struct_views`), where it is an
+address, and a field one load at a constant offset.
+
+Not modelled: words of another size, alignment, and bounds: an index beyond an array reads what lies there.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.int64]]
+S = TypeVar("S", bound="Struct")
+
+
+class Words:
+    """So many words of an array, from an offset on."""
+
+    __slots__ = ("array", "offset")
+
+    def __init__(self, start: Array | Words | Struct, offset: int = 0) -> None:
+        self.array, self.offset = _from(start, offset)
+
+    def __getitem__(self, index: int) -> int:
+        return int(self.array[self.offset + index])
+
+    def __setitem__(self, index: int, word: int) -> None:
+        self.array[self.offset + index] = word
+
+
+class Structs(Generic[S]):
+    """Structs of one kind, one behind another."""
+
+    __slots__ = ("array", "kind", "offset")
+
+    def __init__(self, kind: type[S], array: Array, offset: int) -> None:
+        self.kind, self.array, self.offset = kind, array, offset
+
+    def __getitem__(self, index: int) -> S:
+        return self.kind(self.array, self.offset + index * self.kind.WORDS)
+
+    def table(self, count: int) -> Array:
+        """The words of the first ``count``, a row each; for Python alone."""
+        words = self.kind.WORDS
+        return self.array[self.offset : self.offset + count * words].reshape(count, words)
+
+
+class StructField(NamedTuple):
+    """A field: ``length`` of ``kind`` (None: words) from the word ``offset`` on; ``single``: not an array."""
+
+    name: str
+    offset: int
+    kind: type[Struct] | None
+    length: int
+    single: bool
+
+    @property
+    def words(self) -> int:
+        """How many it takes."""
+        return self.length * (1 if self.kind is None else self.kind.WORDS)
+
+
+class _Descriptor:
+    """A field as Python reads and writes it."""
+
+    def __init__(self, field: StructField) -> None:
+        self.field = field
+
+    def __get__(self, struct: Struct | None, owner: type[Struct]) -> Any:
+        if struct is None:
+            return self.field
+        kind, offset = self.field.kind, struct.offset + self.field.offset
+        if self.field.single:
+            return int(struct.array[offset]) if kind is None else kind(struct.array, offset)
+        return Words(struct.array, offset) if kind is None else Structs(kind, struct.array, offset)
+
+    def __set__(self, struct: Struct, word: int) -> None:
+        if not self.field.single or self.field.kind is not None:
+            raise AttributeError(f"{self.field.name} is no word")
+        struct.array[struct.offset + self.field.offset] = word
+
+
+class Struct:
+    """The struct that begins ``offset`` words into ``start``: an array, words of it, or another struct."""
+
+    WORDS: ClassVar[int] = 0
+    ROOT: ClassVar[bool] = False
+    FIELDS: ClassVar[dict[str, StructField]] = {}
+    __slots__ = ("array", "offset")
+
+    def __init__(self, start: Array | Words | Struct, offset: int = 0) -> None:
+        self.array, self.offset = _from(start, offset)
+
+    def __init_subclass__(cls, root: bool = False) -> None:
+        """``root``: it begins an array, which native functions take from Python in place of the struct."""
+        end, cls.FIELDS, cls.ROOT = 0, {}, root
+        for name, hint in get_type_hints(cls, include_extras=True).items():
+            if get_origin(hint) is ClassVar or hint is ClassVar:
+                continue
+            field = _field(f"{cls.__name__}.{name}", name, end, hint)
+            cls.FIELDS[name] = field
+            setattr(cls, name, _Descriptor(field))
+            end = field.offset + field.words
+        cls.WORDS = end
+        STRUCTS.append(cls)
+
+
+def _from(start: Array | Words | Struct, offset: int) -> tuple[Array, int]:
+    return (start.array, start.offset + offset) if isinstance(start, Struct | Words) else (start, offset)
+
+
+STRUCTS: list[type[Struct]] = []
+"""All kinds, in the order of their declarations."""
+
+
+def _field(where: str, name: str, offset: int, hint: Any) -> StructField:
+    kind, count = hint, 1
+    if get_origin(hint) is Annotated:
+        kind, count = get_args(hint)
+        if not isinstance(count, int) or count < 0:
+            raise TypeError(f"{where} has {count!r} elements: must be a whole number, at least 0")
+    single = get_origin(hint) is not Annotated
+    if get_origin(kind) is Structs:
+        (kind,) = get_args(kind)
+    elif kind is Words:
+        kind = int
+    elif not single:
+        raise TypeError(f"{where}: an array is Annotated[Words, n] or Annotated[Structs[KIND], n]")
+    if kind is int:
+        return StructField(name, offset, None, count, single)
+    if not isinstance(kind, type) or not issubclass(kind, Struct) or not kind.WORDS:
+        raise TypeError(f"{where}: a field is an int, Words, or a struct that was declared before")
+    return StructField(name, offset, kind, count, single)
+
+
+def offset_of(field: object) -> int:
+    """Of a field, ``offset_of(Sdram.banks)``: words from the begin of its struct."""
+    return cast(StructField, field).offset
+
+
+def words_between(begin: Struct | Words, end: Struct | Words) -> int:
+    """How many words behind ``begin`` the struct ``end`` of the same array lies; for native code too."""
+    return end.offset - begin.offset
