@@ -27,7 +27,7 @@ from mcusim.emulator.emulator import Emulator
 from mcusim.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine, load_machine
-from mcusim.memory.ports import core_data
+from mcusim.memory.range_lookup import find
 from tests.support.other_processes import LONGEST_WAIT
 
 SDRAM_LOW = {"memory.sdram.base": "0x2000_0000"}
@@ -125,7 +125,7 @@ class PythonHooks:
             uc.reg_write(UC_ARM_REG_XPSR, uc.reg_read(UC_ARM_REG_XPSR) & ~IT_BITS)
         write = int(kind == UC_MEM_WRITE)
         r = accesses.reach(c, s, self.a, size, write)
-        q = core_data.find(s, address)
+        q = find(s, address)
         accesses.ordinary(c, s, self.a, self.b, self.marks, q, r, address, size, write, value)
 
 
