@@ -1,13 +1,15 @@
-"""Slots of the emulator's native state: one int64 array for the core, one record per block, one per access.
+"""The structs that the emulator's hooks share: the core, a record for each block, each access, each call edge.
 
 The native hooks read and write them; Python fills the tables when a block is met for the first time and reads the
-counters at the end. Times are ticks (``mcusim.memory.state_layout.TICK`` to a cycle). Each record's slots are assigned
-in the order of the lines below (:mod:`mcusim.native.records`).
+counters at the end. Times are ticks (``mcusim.memory.state_layout.TICK`` to a cycle). Fields lie in the order of the
+lines below (:mod:`mcusim.native.structs`).
 """
 
 from __future__ import annotations
 
-from mcusim.native.records import Record
+from typing import Annotated
+
+from mcusim.native.structs import Struct, Structs, Words
 
 MPU_REGIONS = 16
 RING_SIZE = 16  # taken branches remembered
@@ -22,117 +24,280 @@ MOST_FLASH_STORES = 64  # of one block
 # register is stored to, a cache is switched on, or written back, that was not invalidated, an MPU region is switched on
 # that the part does not have
 OFF_DIRTY, OLD_FLASH, LOCKED, DATA_ON, CODE_ON, NOT_YET_CLEAN, NO_REGION, MOST_NOTES = range(8)
+SPLITS_UNALIGNED, PREDICTS, STORE_BUFFER, EARLY_DIVIDE = 1, 2, 4, 8  # traits of a core
+STATE_BITS, AFTER_BRANCH = 4, 10  # mcusim.cpu.pipeline.cortex_m4_fetch has the states
 
-# a taken branch: from, to
-branch = Record("taken branch")
-RING_FROM, RING_TO = branch.fields("RING_FROM", "RING_TO")
-RING_ENTRY = branch.freeze()
 
-# a call on the shadow stack: return address, edge, ticks and instructions at the call
-call = Record("call")
-CALL_RETURN, CALL_EDGE, CALL_TICKS, CALL_INSTRUCTIONS = call.fields(
-    "CALL_RETURN", "CALL_EDGE", "CALL_TICKS", "CALL_INSTRUCTIONS"
-)
-SHADOW_ENTRY = call.freeze()
+class TakenBranch(Struct):
+    """Of the last ones."""
 
-# what an exception interrupted: where its frame is, since when, its calls on the shadow stack from and to, instructions
-nest = Record("interrupted code")
-NEST_FRAME, NEST_SINCE, NEST_BASE, NEST_DEPTH, NEST_INSTRUCTIONS = nest.fields(
-    "NEST_FRAME", "NEST_SINCE", "NEST_BASE", "NEST_DEPTH", "NEST_INSTRUCTIONS"
-)
-NEST = nest.freeze()
+    source: int
+    target: int
 
-# the calls of a context that another one has replaced, by the frame that it goes on with
-context = Record("context")
-CONTEXT_FRAME, CONTEXT_SINCE, CONTEXT_INSTRUCTIONS, CONTEXT_DEPTH = context.fields(
-    "CONTEXT_FRAME", "CONTEXT_SINCE", "CONTEXT_INSTRUCTIONS", "CONTEXT_DEPTH"
-)
-CONTEXT_FRAMES = context.array("CONTEXT_FRAMES", CONTEXT_CALLS * SHADOW_ENTRY)
-CONTEXT = context.freeze()
 
-# a store to flash: where, bytes, what was stored, what was there before, the instruction, its access record
-flash_store = Record("store to flash")
-STORE_ADDRESS, STORE_SIZE, STORE_VALUE = flash_store.fields("STORE_ADDRESS", "STORE_SIZE", "STORE_VALUE")
-STORE_OLD, STORE_PC, STORE_RECORD = flash_store.fields("STORE_OLD", "STORE_PC", "STORE_RECORD")
-FLASH_STORE = flash_store.freeze()
+class ShadowCall(Struct):
+    """A call on the shadow stack: its edge is counted when it returns. ``return_address``: bit 0 marks a tail call."""
 
-# what a program does that is noted once: the first instruction that did it, the address, how often
-note = Record("note")
-NOTE_PC, NOTE_ADDRESS, NOTE_COUNT = note.fields("NOTE_PC", "NOTE_ADDRESS", "NOTE_COUNT")
-NOTE = note.freeze()
+    return_address: int
+    edge: int
+    ticks: int
+    instructions: int
 
-core = Record("core")
-# control
-STOP, STOP_ADDRESS, STOP_SIZE, HORIZON, LIMIT = core.fields("STOP", "STOP_ADDRESS", "STOP_SIZE", "HORIZON", "LIMIT")
-# HORIZON: when the block hook looks up: at the end of the run's slice, or when the first of the others is due
-RUN_HORIZON, EVENT_DUE, SYSTICK_DUE = core.fields("RUN_HORIZON", "EVENT_DUE", "SYSTICK_DUE")
-TRAITS, REFILL, RETURN = core.fields("TRAITS", "REFILL", "RETURN")  # REFILL: cycles of a taken branch
-SPLITS_UNALIGNED, PREDICTS, STORE_BUFFER, EARLY_DIVIDE = 1, 2, 4, 8  # in TRAITS
-# accounting: the block entered last and not left yet (-1 none), its ticks that are on the clock, its accesses to come
-INSTRUCTIONS, PREVIOUS, CONSUMED = core.fields("INSTRUCTIONS", "PREVIOUS", "CONSUMED")
-CURSOR, CURSOR_END, SLOW, TAKEN, LOST = core.fields("CURSOR", "CURSOR_END", "SLOW", "TAKEN", "LOST")
-SLOT_FREE, READY_BASE, LAST_BANK, LAST_REGION = core.fields("SLOT_FREE", "READY_BASE", "LAST_BANK", "LAST_REGION")
-PREFETCHED = core.field("PREFETCHED")  # M4: state in which the block entered last leaves the prefetch
-LAST_UNALIGNED, WITH_BRANCH, ENTERED = core.fields(
-    "LAST_UNALIGNED", "WITH_BRANCH", "ENTERED"
-)  # ENTERED: the block entered last
-# of a program that waits (mcusim.emulator.fast_forward): before when it is not looked for, blocks that wait to be
-# passed before the core stops, whether stores are written down in JOURNAL
-WAIT_FROM, WAIT_PASS, KEEPS_STORES = core.fields("WAIT_FROM", "WAIT_PASS", "KEEPS_STORES")
-# faults and limits
-FAULT, FAULT_ADDRESS, FAULT_PC = core.fields("FAULT", "FAULT_ADDRESS", "FAULT_PC")
-FAULT_SIZE, FAULT_WRITE, UNMAPPED = core.fields("FAULT_SIZE", "FAULT_WRITE", "UNMAPPED")
-FAULT_INSIDE = core.field("FAULT_INSIDE")  # the fault was met inside a block, which ran on
-STACK_LIMIT, GUARD_END, STACK_LOW = core.fields("STACK_LIMIT", "GUARD_END", "STACK_LOW")
-STACK_TOP, STACK_KNOWN = core.fields("STACK_TOP", "STACK_KNOWN")
-OTHER_LOW = core.field("OTHER_LOW")  # the lowest address of another stack that was stored to since it is in use
-DEVICE_FAULTS = core.field("DEVICE_FAULTS")  # an unaligned access to Device memory faults
-HALT_ON_VIOLATION = core.field("HALT_ON_VIOLATION")  # the sanitizer's first violation stops the core
-REGISTERS = core.array("REGISTERS", SAVED)  # as a fault found them
-# the first access to a watched range: its instruction (0: none yet), address, bytes, whether it was a store
-WATCH_PC, WATCH_ADDRESS, WATCH_SIZE, WATCH_WRITE = core.fields("WATCH_PC", "WATCH_ADDRESS", "WATCH_SIZE", "WATCH_WRITE")
-# stores to flash since the last look, for its controller; PROGRAMS: it has one (the flag of ranges)
-PROGRAMS, FLASH_STORES = core.fields("PROGRAMS", "FLASH_STORES")
-FLASH_LOG = core.array("FLASH_LOG", MOST_FLASH_STORES * FLASH_STORE)
-# stores near code since the last look
-WRITTEN_LOW, WRITTEN_HIGH = core.fields("WRITTEN_LOW", "WRITTEN_HIGH")
-# system registers
-FPU = core.field("FPU")
-TRAP_UNALIGNED, TRAP_DIVIDE = core.fields("TRAP_UNALIGNED", "TRAP_DIVIDE")  # CCR.UNALIGN_TRP, CCR.DIV_0_TRP
-CYCLE_BASE, TICK_BASE, TICK_LEFT, COUNT_READ = core.fields("CYCLE_BASE", "TICK_BASE", "TICK_LEFT", "COUNT_READ")
-CONSOLE_USED, CONSOLE_SIZE = core.fields("CONSOLE_USED", "CONSOLE_SIZE")
-RESET_ASKED = core.field("RESET_ASKED")
-# the DWT takes no store until it is unlocked; 1 more than what DWT_CTRL has while its word is one that was not taken,
-# 0: the word is right
-DWT_LOCKED, DWT_KEPT = core.fields("DWT_LOCKED", "DWT_KEPT")
-# lines of the data cache that were invalidated by set and way, whether the instruction cache was
-INVALIDATED_LINES, INVALIDATED_CODE = core.fields("INVALIDATED_LINES", "INVALIDATED_CODE")
-NOTES = core.array("NOTES", MOST_NOTES * NOTE)
-CCR_ONES = core.field("CCR_ONES")  # bits of CCR that are always ones
-SYSTEM_READS = core.field("SYSTEM_READS")  # loads from the private peripheral bus
-D_CACHE, I_CACHE = core.fields("D_CACHE", "I_CACHE")  # offsets of the caches in the memory state
-CCSIDR_D, CCSIDR_I = core.fields("CCSIDR_D", "CCSIDR_I")
-MAINTENANCE = core.field("MAINTENANCE")  # ticks of the core for a cache maintenance operation by address
-SYSTEM_TICKS = core.field("SYSTEM_TICKS")  # ticks spent in maintenance operations
-# ticks of exception entries and returns without the stalls of their accesses, those stalls, and ticks asleep
-EXCEPTION_TICKS, STACKING_TICKS, SLEEP_TICKS = core.fields("EXCEPTION_TICKS", "STACKING_TICKS", "SLEEP_TICKS")
-LISTED, PERIPHERAL_WRITTEN = core.fields("LISTED", "PERIPHERAL_WRITTEN")  # LISTED: number of peripheral blocks
-MPU_CHANGED, MPU_REGION = core.fields("MPU_CHANGED", "MPU_REGION")  # MPU_REGION: RNR
-MPU_HAS = core.field("MPU_HAS")  # regions of the part's MPU
-MPU_RBAR, MPU_RASR = core.array("MPU_RBAR", MPU_REGIONS), core.array("MPU_RASR", MPU_REGIONS)
-# where these registers were last stored to: any of the private peripheral bus, CCR, MPU_CTRL, each MPU region
-SYSTEM_PC, CACHES_PC, MPU_CTRL_PC = core.fields("SYSTEM_PC", "CACHES_PC", "MPU_CTRL_PC")
-MPU_PC = core.array("MPU_PC", MPU_REGIONS)
-# the last taken branches, the next one to be replaced, and the calls under way
-RING, RING_AT = core.array("RING", RING_SIZE * RING_ENTRY), core.field("RING_AT")
-SHADOW, CALL_DEPTH = core.array("SHADOW", SHADOW_DEPTH * SHADOW_ENTRY), core.field("CALL_DEPTH")
-# of the code that runs: its first call there; how many exceptions deep, what they interrupted, contexts put off
-CALL_BASE, NESTED = core.fields("CALL_BASE", "NESTED")
-NESTS, CONTEXTS = core.array("NESTS", NESTS_DEPTH * NEST), core.array("CONTEXTS", CONTEXTS_KEPT * CONTEXT)
-# s0 to s31 and FPSCR as a fault found them; bytes that a block has overwritten from it on, each address << 8 | byte
-FLOATS = core.array("FLOATS", SAVED_FLOATS)
-JOURNAL_USED, JOURNAL = core.field("JOURNAL_USED"), core.array("JOURNAL", JOURNAL_SIZE)
-CORE = core.freeze()
+
+class InterruptedCode(Struct):
+    """What an exception interrupted: its frame, since when, its calls on the shadow stack from and to."""
+
+    frame: int
+    since: int
+    call_base: int
+    call_depth: int
+    instructions: int
+
+
+class SuspendedContext(Struct):
+    """The calls of a context that another one has replaced, by the frame that it goes on with."""
+
+    frame: int
+    since: int
+    instructions: int
+    call_count: int
+    calls: Annotated[Structs[ShadowCall], CONTEXT_CALLS]
+
+
+class FlashStore(Struct):
+    """A store to flash; ``old``: what was there before; ``access``: the index of its record."""
+
+    address: int
+    size: int
+    value: int
+    old: int
+    pc: int
+    access: int
+
+
+class NoteState(Struct):
+    """What a program does that is noted once: the first instruction that did it, the address, how often."""
+
+    pc: int
+    address: int
+    count: int
+
+
+class CoreState(Struct, root=True):
+    """The core."""
+
+    # control
+    stop: int
+    stop_address: int
+    stop_size: int
+    # when the block hook looks up: at the end of the run's slice, or when the first of the others is due
+    horizon: int
+    instruction_limit: int
+    run_horizon: int
+    event_due: int
+    systick_due: int
+    traits: int
+    branch_refill: int  # cycles of a taken branch
+    return_address: int
+    # accounting: the block entered last and not left yet (-1 none), its ticks that are on the clock, its accesses to
+    # come
+    instructions: int
+    open_block: int
+    consumed: int
+    cursor: int
+    cursor_end: int
+    slow: int
+    branch_taken: int
+    unforeseen: int
+    slot_free: int
+    ready_base: int
+    last_bank: int
+    last_region: int
+    prefetch_state: int  # M4: state in which the block entered last leaves the prefetch
+    last_unaligned: int
+    with_branch: int
+    last_block: int  # the block entered last
+    # of a program that waits (mcusim.emulator.fast_forward): before when it is not looked for, blocks that wait to be
+    # passed before the core stops, whether stores are written down in the journal
+    wait_from: int
+    waits_to_pass: int
+    records_stores: int
+    # faults and limits
+    fault: int
+    fault_address: int
+    fault_pc: int
+    fault_size: int
+    fault_write: int
+    unmapped: int
+    fault_in_block: int  # the fault was met inside a block, which ran on
+    stack_limit: int
+    guard_end: int
+    stack_low: int
+    stack_top: int
+    stack_known: int
+    other_stack_low: int  # the lowest address of another stack that was stored to since it is in use
+    device_faults: int  # an unaligned access to Device memory faults
+    halt_on_violation: int  # the sanitizer's first violation stops the core
+    registers: Annotated[Words, SAVED]  # as a fault found them
+    # the first access to a watched range: its instruction (0: none yet), address, bytes, whether it was a store
+    watch_pc: int
+    watch_address: int
+    watch_size: int
+    watch_write: int
+    # stores to flash since the last look, for its controller; flash_flag: it has one (the flag of ranges)
+    flash_flag: int
+    flash_store_count: int
+    flash_stores: Annotated[Structs[FlashStore], MOST_FLASH_STORES]
+    # stores near code since the last look
+    written_low: int
+    written_high: int
+    # system registers
+    fpu: int
+    trap_unaligned: int  # CCR.UNALIGN_TRP
+    trap_divide: int  # CCR.DIV_0_TRP
+    cycle_base: int
+    systick_base: int
+    systick_left: int
+    systick_flag_read: int
+    console_used: int
+    console_size: int
+    reset_requested: int
+    # the DWT takes no store until it is unlocked; 1 more than what DWT_CTRL has while its word is one that was not
+    # taken, 0: the word is right
+    dwt_locked: int
+    dwt_kept: int
+    # lines of the data cache that were invalidated by set and way, whether the instruction cache was
+    invalidated_lines: int
+    invalidated_code: int
+    notes: Annotated[Structs[NoteState], MOST_NOTES]
+    ccr_ones: int  # bits of CCR that are always ones
+    system_reads: int  # loads from the private peripheral bus
+    data_cache: int  # offsets of the caches in the memory state
+    code_cache: int
+    data_ccsidr: int
+    code_ccsidr: int
+    maintenance_cost: int  # ticks of the core for a cache maintenance operation by address
+    maintenance_ticks: int  # spent in maintenance operations
+    # ticks of exception entries and returns without the stalls of their accesses, those stalls, and ticks asleep
+    exception_ticks: int
+    stacking_ticks: int
+    sleep_ticks: int
+    peripheral_blocks: int
+    peripheral_written: int
+    mpu_changed: int
+    mpu_selected: int  # RNR
+    mpu_regions: int  # of the part's MPU
+    mpu_rbar: Annotated[Words, MPU_REGIONS]
+    mpu_rasr: Annotated[Words, MPU_REGIONS]
+    # where these registers were last stored to: any of the private peripheral bus, CCR, MPU_CTRL, each MPU region
+    system_pc: int
+    ccr_pc: int
+    mpu_ctrl_pc: int
+    mpu_pc: Annotated[Words, MPU_REGIONS]
+    # the last taken branches, the next one to be replaced, and the calls under way
+    branch_ring: Annotated[Structs[TakenBranch], RING_SIZE]
+    ring_next: int
+    calls: Annotated[Structs[ShadowCall], SHADOW_DEPTH]
+    call_depth: int
+    # of the code that runs: its first call there; how many exceptions deep, what they interrupted, contexts put off
+    call_base: int
+    nested: int
+    interrupted: Annotated[Structs[InterruptedCode], NESTS_DEPTH]
+    contexts: Annotated[Structs[SuspendedContext], CONTEXTS_KEPT]
+    # s0 to s31 and FPSCR as a fault found them; bytes that a block has overwritten from it on, each address << 8 | byte
+    floats: Annotated[Words, SAVED_FLOATS]
+    journal_used: int
+    journal: Annotated[Words, JOURNAL_SIZE]
+
+
+class BlockRecord(Struct):
+    """A basic block, and what was counted of it. ``ready`` and ``needs`` are packed: register << 32 | ticks."""
+
+    address: int
+    size: int
+    instruction_count: int
+    ticks: int
+    first_access: int
+    accesses_end: int
+    flags: int
+    kind: int  # how it ends
+    fall_through: int
+    target: int
+    ready_mask: int
+    needs_mask: int
+    flags_early: int
+    last_pc: int
+    ready: Annotated[Words, READIES]
+    needs: Annotated[Words, NEEDED]
+    runs: int
+    fetch_ticks: int
+    branch_ticks: int
+    carry_ticks: int
+    shared_ticks: int
+    shares: int
+    rate: int  # ticks a byte of code, in 1 / 65,536
+    # M4: what each state of the prefetch costs at entry, and which one it leaves; STATE_BITS each
+    prefetch_costs: int
+    prefetch_leaves: int
+    prefetch_ticks: int
+
+
+class BlockTable(Struct, root=True):
+    """Blocks by index."""
+
+    records: Annotated[Structs[BlockRecord], 0]
+
+
+class BlockSlot(Struct):
+    """``address``: -1, it is free."""
+
+    address: int
+    index: int
+
+
+class BlockHash(Struct, root=True):
+    """Indexes of blocks by address; ``mask``: the number of slots, a power of two, less 1."""
+
+    mask: int
+    slots: Annotated[Structs[BlockSlot], 0]
+
+
+class AccessRecord(Struct):
+    """A foreseen access (divides have a record too, behind the block's accesses; record 0 is for accesses that were not
+    foreseen): its moment in the block, ticks more, and what was counted."""
+
+    write: int
+    size: int
+    moment: int
+    extra: int
+    flags: int
+    pc: int
+    count: int
+    stall: int
+    penalty: int
+
+
+class AccessTable(Struct, root=True):
+    """Accesses by index."""
+
+    records: Annotated[Structs[AccessRecord], 0]
+
+
+class CallEdge(Struct):
+    """``key``: block << 32 | callee, -1: it is free; calls, inclusive ticks and instructions."""
+
+    key: int
+    calls: int
+    ticks: int
+    instructions: int
+
+
+class CallEdges(Struct, root=True):
+    """``mask``: the number of slots, a power of two, less 1."""
+
+    mask: int
+    slots: Annotated[Structs[CallEdge], 0]
+
 
 # why the core stopped
 RUNNING, AT_HORIZON, AT_LIMIT, UNKNOWN, RETURNED, FAULTED, FLUSH, EVENTS, EXCEPTION, ASLEEP, WAITING = range(11)
@@ -143,18 +308,6 @@ NO_FPU, READ_ONLY, NOT_EXECUTABLE, ENDLESS_CODE, ARM_STATE, VIOLATION, UNDEFINED
 STACKING, UNSTACKING, LAZY_STACKING, BAD_VECTOR, BAD_RETURN, DIVIDED_BY_ZERO, UNPRIVILEGED = range(13, 20)
 WRONG_KEY = 20
 WATCHED = 1 << 20  # no fault: who watches asks for the masks
-
-block = Record("block")
-ADDRESS, SIZE, COUNT_OF, TICKS, FIRST, END = block.fields("ADDRESS", "SIZE", "COUNT_OF", "TICKS", "FIRST", "END")
-FLAGS, KIND, FALL, TARGET = block.fields("FLAGS", "KIND", "FALL", "TARGET")
-READY_MASK, NEEDS_MASK, EARLY, LAST_PC = block.fields("READY_MASK", "NEEDS_MASK", "EARLY", "LAST_PC")
-READY, NEEDS = block.array("READY", READIES), block.array("NEEDS", NEEDED)  # packed: register << 32 | ticks
-RUNS, FETCH_TICKS, BRANCH_TICKS, CARRY_TICKS = block.fields("RUNS", "FETCH_TICKS", "BRANCH_TICKS", "CARRY_TICKS")
-SHARED_TICKS, SHARES, RATE = block.fields("SHARED_TICKS", "SHARES", "RATE")  # RATE: ticks a byte of code, in 1 / 65,536
-# M4: what each state of the prefetch costs at entry, and which one it leaves; STATE_BITS each
-PREFETCH_COSTS, PREFETCH_LEAVES, PREFETCH_TICKS = block.fields("PREFETCH_COSTS", "PREFETCH_LEAVES", "PREFETCH_TICKS")
-STATE_BITS, AFTER_BRANCH = 4, 10  # mcusim.cpu.pipeline.cortex_m4_fetch has the states
-BLOCK = block.freeze()
 
 # block flags
 # LEAVES_SLOT: its branch leaves a slot free (begun in its own cycle, begun next to a branch); ALWAYS: it has no
@@ -175,18 +328,5 @@ READS_BASEPRI = 512
 # how a block ends
 FALLS, CONDITIONAL, UNCONDITIONAL, CALL, INDIRECT_CALL, RETURNS, INDIRECT, TABLE = range(8)
 
-# an access (divides have a record too, behind the block's accesses; the first record is for accesses not foreseen)
-access = Record("access")
-WRITE, BYTES, AT, EXTRA, ACCESS_FLAGS, PC = access.fields("WRITE", "BYTES", "AT", "EXTRA", "ACCESS_FLAGS", "PC")
-MADE, STALLED, PENALTY = access.fields("MADE", "STALLED", "PENALTY")
-ACCESS = access.freeze()
-
 # access flags
 ALIGNED, PAIRED, FOLLOWS, YOUNGER, BY_STACK, SECOND, EVEN = 1, 2, 4, 8, 16, 32, 64  # SECOND: word of a doubleword
-
-# a call edge: key (block << 32 | callee), calls, inclusive ticks and instructions
-edge = Record("call edge")
-EDGE_KEY, EDGE_CALLS, EDGE_TICKS, EDGE_INSTRUCTIONS = edge.fields(
-    "EDGE_KEY", "EDGE_CALLS", "EDGE_TICKS", "EDGE_INSTRUCTIONS"
-)
-EDGE = edge.freeze()

@@ -1,6 +1,7 @@
 """Structs in native functions: a struct is the address of its first word, a field a load or store at a constant offset.
 
-Python hands a root over as its array, others as objects of their class.
+Python hands a root over as its array, others as objects of their class. Native code makes one of an address too:
+``Sdram(address)``.
 
 Not modelled: structs in containers of numba's.
 """
@@ -27,7 +28,7 @@ from numba.extending import (
     unbox,
 )
 
-from mcusim.native.structs import STRUCTS, Struct, StructField, Words, words_between
+from mcusim.native.structs import STRUCTS, Struct, StructField, Words, address_of, words_between
 from mcusim.native.words import ARRAY, INT64_WORDS, SAFE, Int64Words, array_data
 
 # numba's own functions are untyped
@@ -77,7 +78,7 @@ class SeveralViews(types.Type):
 
 def _type_of(field: StructField) -> Any:
     if field.kind is None:
-        return types.int64 if field.single else INT64_WORDS
+        return types.int64 if field.single and not field.pointer else INT64_WORDS
     return view_of(field.kind) if field.single else SeveralViews(field.kind)
 
 
@@ -99,6 +100,8 @@ def _behind(builder: Any, pointer: Any, words: int) -> Any:
 def _load(context: Any, builder: Any, view: Any, pointer: Any, name: str) -> Any:
     field = view.kind.FIELDS[name]
     start = _behind(builder, pointer, field.offset)
+    if field.pointer:
+        return builder.inttoptr(builder.load(start), I64.as_pointer())
     return builder.load(start) if field.single and field.kind is None else start
 
 
@@ -152,6 +155,18 @@ def _between(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return builder.ashr(builder.sub(end, begin), ir.Constant(I64, 3))
 
 
+def _address(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.ptrtoint(arguments[0], I64)
+
+
+def _from_address(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.inttoptr(arguments[0], I64.as_pointer())
+
+
+def _is_set(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.icmp_unsigned("!=", builder.ptrtoint(arguments[0], I64), ir.Constant(I64, 0))
+
+
 def _as_is(context: Any, builder: Any, from_type: Any, to_type: Any, value: Any) -> Any:
     return value
 
@@ -168,6 +183,9 @@ _hook(View)(_store)
 _hook = lower_builtin
 _hook(operator.getitem, SeveralViews, types.Integer)(_item)
 _hook(words_between, types.Any, types.Any)(_between)
+_hook(address_of, types.Any)(_address)
+_hook(bool, View)(_is_set)
+_hook(bool, Int64Words)(_is_set)
 _hook = lower_cast
 _hook(View, Int64Words)(_as_is)
 _hook(Int64Words, View)(_as_is)
@@ -193,6 +211,16 @@ def _type_between(context: Any) -> Any:
     return lambda begin, end: types.int64
 
 
+@type_callable(address_of)
+def _type_address(context: Any) -> Any:
+    return lambda start: types.int64 if isinstance(start, View | Int64Words) else None
+
+
+@type_callable(bool)
+def _type_is_set(context: Any) -> Any:
+    return lambda start: types.boolean if isinstance(start, View | Int64Words) else None
+
+
 _known: set[type[Struct]] = set()
 
 
@@ -208,6 +236,8 @@ def register() -> None:
 
 def _register(kind: type[Struct | Words], view: Any) -> None:
     def typer(start: Any, offset: Any = None) -> Any:
+        if isinstance(start, types.Integer) and offset is None:
+            return view(types.int64)  # an address
         if not isinstance(start, View | Int64Words):
             return None
         return view(start) if offset is None else view(start, types.int64)
@@ -218,3 +248,4 @@ def _register(kind: type[Struct | Words], view: Any) -> None:
     for start in (View, Int64Words):
         hook(kind, start)(lambda context, builder, signature, arguments: arguments[0])
         hook(kind, start, types.Integer)(_made)
+    hook(kind, types.Integer)(_from_address)

@@ -10,12 +10,14 @@ reads.
         columns: Annotated[Words, 16]           # sixteen words
         banks: Annotated[Structs[Bank], 4]      # four of another struct; 0, at the end: as many as there are
         spare: Bank                             # another struct
+        shared: Annotated[Bank, POINTER]        # the address of one that lies elsewhere, or of words; 0: of none
 
 ``Sdram(words, offset)`` is the struct that begins ``offset`` words into an array of int64, or into another struct;
-native functions make it likewise and take it as an argument (:mod:`mcusim.native.struct_views`), where it is an
-address, and a field one load at a constant offset.
+native functions make it likewise, or of an address, and take it as an argument (:mod:`mcusim.native.struct_views`),
+where it is an address, and a field one load at a constant offset.
 
-Not modelled: words of another size, alignment, and bounds: an index beyond an array reads what lies there.
+Not modelled: words of another size, alignment, and bounds: an index beyond an array reads what lies there. Python sets
+a pointer, and keeps alive what it points to; only native code follows it.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 S = TypeVar("S", bound="Struct")
+POINTER = "pointer"
+"""In a field's annotation: it is the address of a struct, or of words."""
 
 
 class Words:
@@ -33,7 +37,7 @@ class Words:
 
     __slots__ = ("array", "offset")
 
-    def __init__(self, start: Array | Words | Struct, offset: int = 0) -> None:
+    def __init__(self, start: Array | Words | Struct | int, offset: int = 0) -> None:
         self.array, self.offset = _from(start, offset)
 
     def __getitem__(self, index: int) -> int:
@@ -61,18 +65,20 @@ class Structs(Generic[S]):
 
 
 class StructField(NamedTuple):
-    """A field: ``length`` of ``kind`` (None: words) from the word ``offset`` on; ``single``: not an array."""
+    """A field: ``length`` of ``kind`` (None: words) from the word ``offset`` on; ``single``: not an array; ``pointer``:
+    the address of one that lies elsewhere."""
 
     name: str
     offset: int
     kind: type[Struct] | None
     length: int
     single: bool
+    pointer: bool = False
 
     @property
     def words(self) -> int:
         """How many it takes."""
-        return self.length * (1 if self.kind is None else self.kind.WORDS)
+        return self.length * (1 if self.kind is None or self.pointer else self.kind.WORDS)
 
 
 class _Descriptor:
@@ -85,14 +91,20 @@ class _Descriptor:
         if struct is None:
             return self.field
         kind, offset = self.field.kind, struct.offset + self.field.offset
+        if self.field.pointer:
+            if struct.array[offset] == 0:
+                return None
+            raise AttributeError(f"{self.field.name} is an address: only native code follows it")
         if self.field.single:
             return int(struct.array[offset]) if kind is None else kind(struct.array, offset)
         return Words(struct.array, offset) if kind is None else Structs(kind, struct.array, offset)
 
-    def __set__(self, struct: Struct, word: int) -> None:
-        if not self.field.single or self.field.kind is not None:
+    def __set__(self, struct: Struct, value: int | Struct | Words | None) -> None:
+        if self.field.pointer and isinstance(value, Struct | Words | None):
+            value = 0 if value is None else address_of(value)
+        elif self.field.pointer or not self.field.single or self.field.kind is not None:
             raise AttributeError(f"{self.field.name} is no word")
-        struct.array[struct.offset + self.field.offset] = word
+        struct.array[struct.offset + self.field.offset] = value
 
 
 class Struct:
@@ -103,7 +115,7 @@ class Struct:
     FIELDS: ClassVar[dict[str, StructField]] = {}
     __slots__ = ("array", "offset")
 
-    def __init__(self, start: Array | Words | Struct, offset: int = 0) -> None:
+    def __init__(self, start: Array | Words | Struct | int, offset: int = 0) -> None:
         self.array, self.offset = _from(start, offset)
 
     def __init_subclass__(cls, root: bool = False) -> None:
@@ -120,7 +132,9 @@ class Struct:
         STRUCTS.append(cls)
 
 
-def _from(start: Array | Words | Struct, offset: int) -> tuple[Array, int]:
+def _from(start: Array | Words | Struct | int, offset: int) -> tuple[Array, int]:
+    if isinstance(start, int):
+        raise TypeError(f"{start:#x} is an address: only native code follows it")
     return (start.array, start.offset + offset) if isinstance(start, Struct | Words) else (start, offset)
 
 
@@ -132,6 +146,8 @@ def _field(where: str, name: str, offset: int, hint: Any) -> StructField:
     kind, count = hint, 1
     if get_origin(hint) is Annotated:
         kind, count = get_args(hint)
+        if count == POINTER:
+            return StructField(name, offset, None if kind is Words else kind, 1, True, True)
         if not isinstance(count, int) or count < 0:
             raise TypeError(f"{where} has {count!r} elements: must be a whole number, at least 0")
     single = get_origin(hint) is not Annotated
@@ -151,6 +167,11 @@ def _field(where: str, name: str, offset: int, hint: Any) -> StructField:
 def offset_of(field: object) -> int:
     """Of a field, ``offset_of(Sdram.banks)``: words from the begin of its struct."""
     return cast(StructField, field).offset
+
+
+def address_of(start: Struct | Words) -> int:
+    """Of its first word; for native code too."""
+    return int(start.array.ctypes.data) + 8 * start.offset
 
 
 def words_between(begin: Struct | Words, end: Struct | Words) -> int:
