@@ -6,9 +6,8 @@ Not modelled: code written through one alias of a memory and executed through an
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from mcusim.cpu.pipeline.timing import Timing, pipeline_named
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.machine.cores import CoreTraits
 from mcusim.machine.description import Device, Flash, Machine, Sram
+from mcusim.native.structs import Words
 
 GRANULE = 6  # log2 of the bytes that one mark covers; 64 marks a word
 LONGEST_STORE = 8
@@ -30,7 +30,7 @@ MOST_INSTRUCTIONS = (
 
 
 class Code:
-    """Blocks by address. ``arrays`` are those that the native hooks share; ``marks`` has a bit where code was met."""
+    """Blocks by address; ``marks`` has a bit where code was met."""
 
     def __init__(self, traits: CoreTraits, machine: Machine, core: UnicornCore) -> None:
         self._pipeline = traits.pipeline
@@ -47,10 +47,12 @@ class Code:
         self._seen: dict[tuple[int, bytes, int], CodeBlock] = {}
         self.functions: Sequence[int] = ()  # first addresses, sorted
 
-    @property
-    def arrays(self) -> Mapping[str, Any]:
+    def share(self) -> None:
+        """Give the hooks the addresses of the tables."""
         tables = self.tables
-        return {"table": tables.table, "blocks": tables.blocks, "accesses": tables.accesses, "marks": self.marks}
+        self._core.share(
+            block_hash=tables.table, blocks=tables.blocks, accesses=tables.accesses, code_pages=Words(self.marks)
+        )
 
     @property
     def full(self) -> bool:
@@ -70,13 +72,13 @@ class Code:
             block = self.tables.add(instructions, timing, it_state)
             self._seen[key] = block
             if self._calls_at_its_end(instructions[-1]):
-                self.tables.blocks[block.index * C.BLOCK + C.FLAGS] |= C.TAIL_CALL
+                self.tables.blocks.records[block.index].flags |= C.TAIL_CALL
             self._instructions += len(instructions)
         else:
             self.tables.enter(address, block.index)
             if block.index in self._asks_inside:
                 self._asks_inside.discard(block.index)
-                self.tables.blocks[block.index * C.BLOCK + C.FLAGS] |= C.HAS_FP
+                self.tables.blocks.records[block.index].flags |= C.HAS_FP
         self._live[address] = block
         self._mark(block)
         if self._early_divide or self.traps_divide:
@@ -101,7 +103,7 @@ class Code:
         """Give the hooks the addresses of arrays that have grown."""
         if self.tables.moved:
             self.tables.moved = False
-            self._core.share(self.arrays)
+            self.share()
 
     def written(self, low: int, high: int) -> bool:
         """Drop the blocks that bytes from ``low`` to below ``high`` belong to; says whether there were any."""
@@ -155,26 +157,19 @@ class Code:
         first = next((i.address for i in block.instructions if i.kind.name.startswith("FP_")), address)
         if first == address:
             return False
-        self.tables.blocks[block.index * C.BLOCK + C.FLAGS] &= ~C.HAS_FP
+        self.tables.blocks.records[block.index].flags &= ~C.HAS_FP
         self._asks_inside.add(block.index)
         self._core.watch_floats(first, block.end)
         return True
 
-    def it_state_at(self, record: int, pc: int, code: bytes) -> int:
-        """The IT state of the instruction at ``pc`` in the block whose native record begins at ``record``.
+    def it_state_behind(self, index: int, code: bytes) -> int:
+        """The IT state behind the bytes ``code``, with which the block of that index begins."""
+        return remaining_it(code, self.tables.known[index].it_state)
 
-        ``code`` is the block's, up to ``pc``.
-        """
-        return remaining_it(code, self.block_of(record).it_state)
-
-    def unforeseen_in(self, record: int) -> int:
+    def unforeseen_in(self, index: int) -> int:
         """Address of the instruction that made an access unknown to decoding, as far as it can be determined."""
-        block = self.block_of(record)
+        block = self.tables.known[index]
         return next((i.address for i in block.instructions if i.mnemonic == "undefined"), block.address)
-
-    def block_of(self, record: int) -> CodeBlock:
-        """The block whose native record begins at ``record``."""
-        return self.tables.known[record // C.BLOCK]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from mcusim.cpu import state_layout as C
-from mcusim.native.compile import State, native
+from mcusim.cpu.state_layout import MOST_NOTES, CoreState
+from mcusim.native.compile import native
 
 
 class Note(NamedTuple):
@@ -17,15 +17,15 @@ class Note(NamedTuple):
 
 
 @native
-def note(c: State, kind: int, pc: int, address: int) -> None:
+def note(core: CoreState, kind: int, pc: int, address: int) -> None:
     """It is done once more."""
-    e = C.NOTES + kind * C.NOTE
-    if c[e + C.NOTE_COUNT] == 0:
-        c[e + C.NOTE_PC], c[e + C.NOTE_ADDRESS] = pc, address
-    c[e + C.NOTE_COUNT] += 1
+    noted = core.notes[kind]
+    if noted.count == 0:
+        noted.pc, noted.address = pc, address
+    noted.count += 1
 
 
-def noted(state: Any) -> dict[int, Note]:
+def notes_of(core: CoreState) -> dict[int, Note]:
     """By kind what was done at all."""
-    notes = state[C.NOTES : C.NOTES + C.MOST_NOTES * C.NOTE].reshape(-1, C.NOTE).tolist()
-    return {kind: Note(*row) for kind, row in enumerate(notes) if row[C.NOTE_COUNT]}
+    notes = ((kind, core.notes[kind]) for kind in range(MOST_NOTES))
+    return {kind: Note(note.pc, note.address, note.count) for kind, note in notes if note.count}

@@ -83,6 +83,18 @@ class NoteState(Struct):
     count: int
 
 
+class Access(Struct):
+    """A load or store that is being made (``value``: what is stored), of which instruction, with which access flags; of
+    an instruction that faults, ``size`` 0."""
+
+    address: int
+    size: int
+    write: int
+    value: int
+    pc: int
+    flags: int
+
+
 class CoreState(Struct, root=True):
     """The core."""
 
@@ -114,6 +126,7 @@ class CoreState(Struct, root=True):
     last_bank: int
     last_region: int
     prefetch_state: int  # M4: state in which the block entered last leaves the prefetch
+    access: Access
     last_unaligned: int
     with_branch: int
     last_block: int  # the block entered last

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,14 @@ from unicorn import (
 from unicorn import arm_const as arm
 from unicorn.unicorn_py3.unicorn import uclib
 
+from mcusim.cpu.hook_state import HookState
 from mcusim.cpu.hooks import entry_points as hooks
 from mcusim.cpu.unicorn_selftest import monitor_place, skip_flag_offset
 from mcusim.errors import MachineError
 from mcusim.machine.cores import core_named
 from mcusim.machine.description import Machine
 from mcusim.machine.document import show_address
+from mcusim.native.structs import Struct, Words, address_of, offset_of
 
 __all__ = ["NO_ERROR", "UcError", "UnicornCore", "whole_pages"]
 
@@ -82,6 +84,10 @@ def whole_pages(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 ERASED = 0xFF  # each byte of flash without a program
 
 
+def _hook_state() -> HookState:
+    return HookState(np.zeros(HookState.WORDS, np.int64))
+
+
 class UnicornCore:
     """One core. Until :meth:`attach` it runs bare: no cycles, for comparison and benchmarks."""
 
@@ -89,11 +95,14 @@ class UnicornCore:
         self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB)
         self.uc.ctl_set_cpu_model(getattr(arm, core_named(machine.core.isa).emulator))
         self._windows: list[tuple[int, int, Any]] = []
-        self._watched: dict[int, tuple[int, Any, Any]] = {}  # by address: hook, and the arrays that Unicorn points at
-        self._kept: dict[int, tuple[Any, Any]] = {}  # such arrays of instructions that are forgotten
-        self._scratch = np.zeros(4, np.int64)
+        self._watched: dict[int, tuple[int, HookState]] = {}  # by address: hook, and what Unicorn points at
+        self._kept: dict[int, HookState] = {}  # that of instructions that are forgotten
         self._dummy = np.zeros(1, np.uint8)
-        self.pointers = np.zeros(len(hooks.ARRAYS), np.uint64)
+        self.hook = _hook_state()
+        self.hook.engine = self.uc._uch.value
+        offset = skip_flag_offset()
+        self.hook.skip_flag = self._dummy.ctypes.data if offset is None else self.uc._uch.value + offset
+        self._shared: dict[str, Struct | Words] = {}
         _check_pages(machine)
         for region in machine.memory.values():
             data = self.map(region.base, region.size)
@@ -167,24 +176,26 @@ class UnicornCore:
             at += view.size
         return views is not None
 
-    def share(self, arrays: Mapping[str, Any]) -> None:
-        """Give the hooks the addresses of the named arrays (again, when one has moved)."""
-        offset = skip_flag_offset()
-        flag = self._dummy.ctypes.data if offset is None else self.uc._uch.value + offset
-        for i, name in enumerate(hooks.ARRAYS):
-            if name in arrays:
-                self.pointers[i] = arrays[name].ctypes.data
-        self.pointers[hooks.ARRAYS.index("skip")] = flag
-        self.pointers[hooks.ARRAYS.index("scratch")] = self._scratch.ctypes.data
-        for *_, vector, _ in (*self._watched.values(), *self._kept.values()):
-            vector[:-1] = self.pointers[:-1]
+    def share(self, **structs: Struct | Words) -> None:
+        """Give the hooks the addresses of what :class:`~mcusim.cpu.hook_state.HookState` names (again, when one has
+        moved)."""
+        self._shared |= structs
+        for name, struct in structs.items():
+            setattr(self.hook, name, struct)
+        for watched in (*(hook for _, hook in self._watched.values()), *self._kept.values()):
+            self._point(watched)
+
+    def _point(self, hook: HookState) -> None:
+        """Let a watched instruction's state point where the core's does."""
+        own = offset_of(HookState.divide)
+        hook.array[:own] = self.hook.array[:own]
 
     def attach(self) -> None:
         """Put the hooks on; before the first start, because translated code ignores new ones."""
-        self._hook(UC_HOOK_BLOCK, hooks.on_block, self.pointers, 1, 0)
-        self._hook(UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE, hooks.on_access, self.pointers, 1, 0)
-        self._hook(UC_HOOK_MEM_UNMAPPED, hooks.on_unmapped, self.pointers, 1, 0)
-        self._hook(UC_HOOK_INTR, hooks.on_interrupt, self.pointers, 1, 0)
+        self._hook(UC_HOOK_BLOCK, hooks.on_block, self.hook, 1, 0)
+        self._hook(UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE, hooks.on_access, self.hook, 1, 0)
+        self._hook(UC_HOOK_MEM_UNMAPPED, hooks.on_unmapped, self.hook, 1, 0)
+        self._hook(UC_HOOK_INTR, hooks.on_interrupt, self.hook, 1, 0)
 
     def watch_divide(self, address: int, end: int, code: bytes, record: int) -> None:
         """Count the operand-dependent cycles of the SDIV or UDIV ``code`` at ``address``, in a block up to ``end``."""
@@ -211,12 +222,11 @@ class UnicornCore:
     def _watch(self, address: int, end: int, function: Any, values: tuple[int, int, int, int]) -> None:
         if address in self._watched:
             return
-        vector, info = self._kept.pop(address, (np.zeros_like(self.pointers), np.zeros(4, np.int64)))
-        info[:] = values
-        vector[:] = self.pointers
-        vector[hooks.ARRAYS.index("divide")] = info.ctypes.data
-        handle = self._hook(UC_HOOK_CODE, function, vector, address, address)
-        self._watched[address] = handle, vector, info
+        hook = self._kept.pop(address, None) or _hook_state()
+        self._point(hook)
+        for i, value in enumerate(values):
+            hook.divide[i] = value
+        self._watched[address] = self._hook(UC_HOOK_CODE, function, hook, address, address), hook
         self.uc.ctl_remove_cache(address & ~1, end)  # the block was translated before it was watched
 
     def call_at(self, address: int, function: Callable[[], object]) -> None:
@@ -231,9 +241,8 @@ class UnicornCore:
     def forget_watched(self, low: int, high: int) -> None:
         """Stop watching the instructions at these addresses."""
         for address in [at for at in self._watched if low <= at < high]:
-            handle, vector, info = self._watched.pop(address)
+            handle, self._kept[address] = self._watched.pop(address)  # translated code may still name it
             uclib.uc_hook_del(self.uc._uch, ctypes.c_size_t(handle))
-            self._kept[address] = vector, info  # translated code may still name them
 
     def forget_translations(self) -> None:
         """Memory was written from outside: what Unicorn has translated may be another program."""
@@ -243,14 +252,14 @@ class UnicornCore:
         """:meth:`forget_translations` of these addresses."""
         self.uc.ctl_remove_cache(low, high)
 
-    def _hook(self, kind: int, function: Any, user: Any, begin: int, end: int) -> int:
+    def _hook(self, kind: int, function: Any, hook: HookState, begin: int, end: int) -> int:
         handle = ctypes.c_size_t()
         error = uclib.uc_hook_add(
             self.uc._uch,
             ctypes.byref(handle),
             ctypes.c_int(kind),
             ctypes.cast(function.address, ctypes.c_void_p),
-            ctypes.c_void_p(user.ctypes.data),
+            ctypes.c_void_p(address_of(hook)),
             ctypes.c_uint64(begin),
             ctypes.c_uint64(end),
         )
@@ -268,16 +277,16 @@ class UnicornCore:
             self.uc.reg_write(arm.UC_ARM_REG_PRIMASK, masked)
         return level
 
-    def taken_as(self, place: int) -> int:
+    def taken_as(self, index: int) -> int:
         """As which exception a fault is taken now; 0: the core locks up."""
-        return self._call(hooks.level, place, 0)
+        return self._call(hooks.level, index, 0)
 
-    def take_fault(self, back: int, place: int) -> bool:
+    def take_fault(self, back: int, index: int) -> bool:
         """Enter an exception while the core stands; False when a fault or an event comes between."""
-        return bool(self._call(hooks.take_fault, back, place))
+        return bool(self._call(hooks.take_fault, back, index))
 
     def _call(self, function: Any, first: int, second: int) -> int:
-        return int(_FAULT(function.address)(self.uc._uch.value, first, second, self.pointers.ctypes.data))
+        return int(_FAULT(function.address)(self.uc._uch.value, first, second, address_of(self.hook)))
 
     def run(self, pc: int) -> int:
         """Run from ``pc`` until a hook stops the core or it faults; returns Unicorn's error number, 0 for none."""

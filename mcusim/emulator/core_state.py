@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 from weakref import proxy
 
 import numpy as np
@@ -12,9 +11,10 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.code_cache import Code
 from mcusim.cpu.hooks.block_tables import Tables
 from mcusim.cpu.pipeline import branch_predictor as branch
+from mcusim.cpu.pipeline.branch_predictor import BranchState
+from mcusim.cpu.state_layout import CallEdge, CallEdges, CoreState
 from mcusim.cpu.system import ppb as system_registers
 from mcusim.cpu.system.event_queue import EventQueue, QueuedEvent
-from mcusim.cpu.system.exception_layout import MONITOR
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.memory_attributes import memory_ranges, watched
 from mcusim.cpu.system.mpu import Mpu
@@ -30,9 +30,10 @@ from mcusim.errors import UsageError
 from mcusim.image.image import Image, check_placements
 from mcusim.machine.cores import core_named
 from mcusim.machine.description import Machine
-from mcusim.memory import state_layout as L
 from mcusim.memory.state_builder import ticks
+from mcusim.memory.state_layout import TICK
 from mcusim.memory.system import MemorySystem
+from mcusim.native.structs import Words
 from mcusim.soc.bus import Peripherals, Strictness
 from mcusim.soc.dma.attach import controllers
 from mcusim.soc.families.family import part_traits
@@ -64,7 +65,7 @@ class GuestCore:
         self.memory.contents, self.behind = behind_the_cache(machine, self.core)
         self.code = Code(core_named(machine.core.isa), machine, self.core)
         self.image: Image | None = None
-        self.state = np.zeros(C.CORE, np.int64)
+        self.state = CoreState(np.zeros(CoreState.WORDS, np.int64))
         self._console = np.zeros(CONSOLE, np.int64)
         self.trace_ports = TracePorts(self.state, self._console, output or (lambda _: None))
         self._output = self.trace_ports.write
@@ -72,48 +73,49 @@ class GuestCore:
         self.interrupts = Interrupts(self.state, self.events, self.part.lines)
         self.asleep = False  # in a WFI
         self.sleeps: list[tuple[int, int]] | None = None  # from tick to tick, where somebody wants to know
-        self.branches = np.zeros(branch.BRANCH_STATE, np.int64)
-        self.calls = np.full(1 + C.EDGE * CALL_EDGES, -1, np.int64)
+        self.branches = BranchState(np.zeros(BranchState.WORDS, np.int64))
+        self.call_edges = CallEdges(np.zeros(CallEdges.WORDS + CallEdge.WORDS * CALL_EDGES, np.int64))
         self.host = Semihosting(proxy(self), machine.core.clock, self._output)
         outside = self.events, self.interrupts, self._output
         self.peripherals = Peripherals(machine, self.core, self.state, self.memory, *outside, peripherals)
         self.dma = controllers(machine, self.memory, self.peripherals)
         self.peripherals.watch_polls(lambda tables=self.code.tables: tables.accesses)  # type: ignore[misc]
         self._ppb = self.core.map(system_registers.BASE, system_registers.SIZE)
-        self.ppb_words: Any = np.frombuffer(self._ppb, np.int64)
+        self.ppb_words = Words(np.frombuffer(self._ppb, np.int64))
         self.confined = False  # a called function may touch memory only: no peripherals, no MPU, no semihosting
         self._over: Stop | None = None  # how the program ended, until another one begins
         self.reached: Stop | None = None  # how it is to end at once (mcusim.emulator.stops.stop_points)
         self.faults = FaultLog()
         self._reset(caches)
-        self.core.share(self._arrays())
+        self._share()
         self.core.attach()
 
     def _reset(self, caches: bool) -> None:
-        c, s, machine = self.state, self.memory.state, self.machine
+        state, memory, machine = self.state, self.memory.state, self.machine
         traits = core_named(machine.core.isa)
-        c[C.TRAITS] = (
+        state.traits = (
             traits.splits_unaligned * C.SPLITS_UNALIGNED
             | traits.predicts_branches * C.PREDICTS
             | traits.store_buffer * C.STORE_BUFFER
             | traits.early_divide * C.EARLY_DIVIDE
         )
-        c[C.REFILL] = traits.branch_refill or 0
-        c[C.RETURN], c[C.PREVIOUS], c[C.ENTERED] = self.core.return_address, -1, -1
-        c[C.STACK_LOW] = c[C.OTHER_LOW] = c[C.WRITTEN_LOW] = FOREVER
-        c[C.PREFETCHED] = C.AFTER_BRANCH
-        c[C.LISTED] = self.peripherals.count
-        c[C.D_CACHE], c[C.I_CACHE] = s[L.DCACHE], s[L.ICACHE]
-        self._aside = room_for_lines(machine, s)
-        c[C.DEVICE_FAULTS] = traits.device_faults
+        state.branch_refill = traits.branch_refill or 0
+        state.return_address, state.open_block, state.last_block = self.core.return_address, -1, -1
+        state.stack_low = state.other_stack_low = state.written_low = FOREVER
+        state.prefetch_state = C.AFTER_BRANCH
+        state.peripheral_blocks = self.peripherals.count
+        state.data_cache, state.code_cache = memory.data_cache, memory.code_cache
+        self._aside = room_for_lines(machine, memory)
+        state.device_faults = traits.device_faults
         if machine.data_cache is not None:
-            c[C.MAINTENANCE] = ticks(machine, machine.data_cache.maintenance)
-        self.interrupts.state[MONITOR] = self.core.monitor
+            state.maintenance_cost = ticks(machine, machine.data_cache.maintenance)
+        self.interrupts.state.monitor = self.core.monitor
         branch.reset(self.branches)
-        self.calls[0], self.calls[1:].reshape(-1, C.EDGE)[:, 1:] = CALL_EDGES - 1, 0
-        system_registers.prepare(machine, self.part, self._ppb, c, caches)
+        edges = self.call_edges.slots.table(CALL_EDGES)
+        self.call_edges.mask, edges[:] = CALL_EDGES - 1, (-1, 0, 0, 0)
+        system_registers.prepare(machine, self.part, self._ppb, state, caches)
         if not caches:
-            s[L.DCACHE] = s[L.ICACHE] = 0
+            memory.data_cache = memory.code_cache = 0
         self.reset_log: list[PerformedReset] = []  # those performed
         self.install_ranges(None)
 
@@ -122,18 +124,19 @@ class GuestCore:
         self.memory.install_ranges(watched(memory_ranges(self.machine, mpu), self.peripherals.sdram.watched))
         self.peripherals.sdram.changed = False
 
-    def _arrays(self) -> dict[str, Any]:
-        return {
-            "core": self.state,
-            "memory": self.memory.state,
-            "branches": self.branches,
-            "calls": self.calls,
-            "ppb": self._ppb,
-            "console": self._console,
-            "peripherals": self.peripherals.bounds,
-            "exceptions": self.interrupts.state,
-            **self.code.arrays,
-        }
+    def _share(self) -> None:
+        """Give the hooks the addresses of what they work on."""
+        self.code.share()
+        self.core.share(
+            core=self.state,
+            memory=self.memory.state,
+            exceptions=self.interrupts.state,
+            branches=self.branches,
+            call_edges=self.call_edges,
+            ppb=self.ppb_words,
+            console=Words(self._console),
+            peripherals=Words(self.peripherals.bounds),
+        )
 
     # what a caller sees and sets
 
@@ -145,22 +148,22 @@ class GuestCore:
     @property
     def cycles(self) -> int:
         """Core cycles since the start."""
-        return int(self.memory.state[L.NOW]) // L.TICK
+        return self.memory.state.now // TICK
 
     @property
     def instructions(self) -> int:
         """Instructions issued, those inside IT blocks whose condition failed included."""
-        return int(self.state[C.INSTRUCTIONS])
+        return self.state.instructions
 
     @property
     def unforeseen(self) -> int:
         """Accesses that came in another order than decoding foresaw; their time within the block is not exact."""
-        return int(self.state[C.LOST])
+        return self.state.unforeseen
 
     def branch_counts(self) -> dict[str, int]:
         """Branches executed, taken, and on a Cortex-M7 mispredicted."""
-        names = (("branches", branch.BRANCHES), ("taken", branch.TAKEN), ("mispredicted", branch.MISPREDICTED))
-        return {name: int(self.branches[slot]) for name, slot in names}
+        counts = self.branches
+        return {"branches": counts.branches, "taken": counts.taken, "mispredicted": counts.mispredicted}
 
     @property
     def tables(self) -> Tables:
@@ -199,7 +202,7 @@ class GuestCore:
         self.image = image
         self.code.functions = image.symbols.starts
         if as_started:
-            self.state[C.FPU] = 1
+            self.state.fpu = 1
 
     def begin(self, start: Start | None = None) -> None:
         """Set PC and SP as ``start``, or the reset vector, or the entry point says. Raises ImageError for a bad one."""
@@ -212,7 +215,7 @@ class GuestCore:
         self.peripherals.from_reset = start.kind == "reset"
         self.set_stack(start.sp, stack_limit(self.image, start.sp) or 0, stack_is_reserved(self.image, start.sp))
         if start.kind == "entry":
-            self.state[C.FPU] = 1
+            self.state.fpu = 1
         self.core["lr"] = self.core.return_address | 1
         if start.vectors is not None:
             system_registers.set_vectors(self._ppb, start.vectors)
@@ -230,9 +233,9 @@ class GuestCore:
         be there, then only what is stored through the stack pointer is checked.
         """
         self.core["sp"] = top
-        self.state[C.STACK_LIMIT], self.state[C.GUARD_END] = limit, limit + GUARD if limit and reserved else 0
-        self.state[C.STACK_LOW] = self.state[C.STACK_TOP] = top
-        self.state[C.STACK_KNOWN] = 1
+        self.state.stack_limit, self.state.guard_end = limit, limit + GUARD if limit and reserved else 0
+        self.state.stack_low = self.state.stack_top = top
+        self.state.stack_known = 1
 
     def call(self, address: int, arguments: Sequence[int] = ()) -> None:
         """Prepare a call by the AAPCS: four words in registers, the rest on the stack; :meth:`run` then runs it.
@@ -252,9 +255,9 @@ class GuestCore:
         self._begin_again()
 
     def _begin_again(self) -> None:
-        c = self.state
-        c[C.PREVIOUS] = c[C.ENTERED] = -1
-        c[C.FAULT] = c[C.RESET_ASKED] = c[C.CALL_DEPTH] = c[C.CALL_BASE] = c[C.NESTED] = 0
+        state = self.state
+        state.open_block = state.last_block = -1
+        state.fault = state.reset_requested = state.call_depth = state.call_base = state.nested = 0
         self._over = self.reached = None
         self.asleep = False
 

@@ -42,7 +42,7 @@ from mcusim.errors import UsageError
 from mcusim.image.image import Image
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
-from mcusim.memory.range_lookup import find
+from mcusim.memory.range_lookup import addresses_at
 from mcusim.soc.bus import Strictness
 
 Progress = Callable[[int], object] | None
@@ -86,15 +86,15 @@ class Emulator(GuestCore):
         return self._run(cycle * L.TICK, max_instructions, progress)
 
     def _run(self, horizon: int, limit: int | None, progress: Callable[[int], object] | None) -> Stop:
-        c = self.state
+        state = self.state
         last = FOREVER if limit is None else self.instructions + limit
-        c[C.RUN_HORIZON], c[C.HORIZON] = horizon, 0
+        state.run_horizon, state.horizon = horizon, 0
         stop = self._over or (self._asleep() if self.asleep else None)
         while stop is None:
             step = SLICE if self._rtt is None else RTT_SLICE
-            c[C.LIMIT] = min(last, self.instructions + (1 if self._round.watching else step))
+            state.instruction_limit = min(last, self.instructions + (1 if self._round.watching else step))
             error = self._go()
-            while c[C.STOP] == C.WAITING and error == NO_ERROR and c[C.STOP_ADDRESS] != NOT_STOPPED:
+            while state.stop == C.WAITING and error == NO_ERROR and state.stop_address != NOT_STOPPED:
                 self.waits.arrived(self)
                 error = self._go()
             self.waits.disturbed(self)
@@ -111,22 +111,22 @@ class Emulator(GuestCore):
 
     def _go(self) -> int:
         """Run until something stops the core; Unicorn's error."""
-        self.state[C.STOP], self.state[C.STOP_ADDRESS] = C.RUNNING, NOT_STOPPED
+        self.state.stop, self.state.stop_address = C.RUNNING, NOT_STOPPED
         return self.core.run(self.core["pc"])
 
     def _after(self, error: int, last: int) -> Stop | None:
         """What the stop means; None: continue."""
-        c = self.state
-        reason = int(c[C.STOP])
+        state = self.state
+        reason = state.stop
         if self.reached is not None:
             rollback_block(self, self.core["pc"])
             return self.reached
-        if c[C.FAULT] != C.NO_FAULT:
+        if state.fault != C.NO_FAULT:
             return self._faulted()
         if error != NO_ERROR:
             return self._exception(error)
         if reason == C.UNKNOWN:
-            return self._learn(int(c[C.STOP_ADDRESS]), int(c[C.STOP_SIZE]))
+            return self._learn(state.stop_address, state.stop_size)
         if reason == C.EXCEPTION:
             return self._exception(UC_ERR_EXCEPTION)
         if reason == C.EVENTS:
@@ -134,7 +134,7 @@ class Emulator(GuestCore):
             return self._flush()
         if reason == C.AT_LIMIT:
             return self._at_limit(last)
-        if reason == C.FLUSH and c[C.STOP_ADDRESS] != NOT_STOPPED:
+        if reason == C.FLUSH and state.stop_address != NOT_STOPPED:
             return self._flush()
         if reason == C.AT_HORIZON:
             return Stop("horizon")
@@ -149,8 +149,8 @@ class Emulator(GuestCore):
             return self._flush()
         if self.instructions >= last:
             return Stop("limit")
-        entered = int(self.state[C.ENTERED])
-        looping = entered >= 0 and not self._interruptible and branches_to_itself(self.code.block_of(entered))
+        entered = self.state.last_block
+        looping = entered >= 0 and not self._interruptible and branches_to_itself(self.tables.known[entered])
         if looping or not self._round.closed(self, self._interruptible):
             if not self._round.watching:
                 self.waits.sample(self)
@@ -189,45 +189,45 @@ class Emulator(GuestCore):
 
     def _faulted(self) -> Stop | None:
         """A hook has noted a fault."""
-        c = self.state
-        if c[C.FAULT] == C.NO_FPU and c[C.PREVIOUS] < 0 and self.code.watch_floats(int(c[C.FAULT_ADDRESS])):
-            c[C.FAULT] = C.NO_FAULT  # the block runs up to the instruction
+        state = self.state
+        if state.fault == C.NO_FPU and state.open_block < 0 and self.code.watch_floats(state.fault_address):
+            state.fault = C.NO_FAULT  # the block runs up to the instruction
             return None
         return take(self, explain_fault(self)) or self._flush()
 
     def _flush(self) -> Stop | None:
         """Act on what the program did to registers and code, before its next block."""
-        c = self.state
+        state = self.state
         self.interrupts.collect(LOG_SIZE // 2)
-        if c[C.RESET_ASKED]:
+        if state.reset_requested:
             return restart(self)
         if self.peripherals.reset_asked is not None:
             asked, self.peripherals.reset_asked = self.peripherals.reset_asked, None
             return restart(self, asked)
-        if self.confined and (c[C.PERIPHERAL_WRITTEN] or c[C.MPU_CHANGED]):
-            what = "a store to a peripheral" if c[C.PERIPHERAL_WRITTEN] else "a change of the MPU"
+        if self.confined and (state.peripheral_written or state.mpu_changed):
+            what = "a store to a peripheral" if state.peripheral_written else "a change of the MPU"
             return self._stray("write outside its buffers", what)
-        c[C.PERIPHERAL_WRITTEN] = 0
+        state.peripheral_written = 0
         self.peripherals.look()
         for low, high in self.peripherals.flash_changed():
             self.code.written(low, high)
             self.core.forget_code(low, high)
         if self.peripherals.ending is not None:
             return Stop("fault", fault=explain_ending(self, self.peripherals.ending))
-        if c[C.WRITTEN_HIGH]:
-            self.code.written(int(c[C.WRITTEN_LOW]), int(c[C.WRITTEN_HIGH]))
-            c[C.WRITTEN_LOW], c[C.WRITTEN_HIGH] = FOREVER, 0
-        if c[C.TRAP_DIVIDE] != self.code.traps_divide:
-            self.code.traps_divide = bool(c[C.TRAP_DIVIDE])
+        if state.written_high:
+            self.code.written(state.written_low, state.written_high)
+            state.written_low, state.written_high = FOREVER, 0
+        if state.trap_divide != self.code.traps_divide:
+            self.code.traps_divide = bool(state.trap_divide)
             self.code.forget()
-        if c[C.MPU_CHANGED] or self.peripherals.sdram.changed:
-            mpu = system_registers.mpu_registers(self._ppb, c, self.interrupts.state)
+        if state.mpu_changed or self.peripherals.sdram.changed:
+            mpu = system_registers.mpu_registers(self._ppb, state, self.interrupts.state)
             self.install_ranges(mpu)
             for number, mistake in mpu.mistakes():
-                self.peripherals.report(*mistake, int(c[C.MPU_PC + number]))
-            if c[C.MPU_CHANGED]:
+                self.peripherals.report(*mistake, state.mpu_pc[number])
+            if state.mpu_changed:
                 self.code.forget()
-            c[C.MPU_CHANGED] = 0
+            state.mpu_changed = 0
         return None
 
     def _asleep(self) -> Stop | None:
@@ -247,9 +247,8 @@ class Emulator(GuestCore):
 
     def _learn(self, address: int, size: int) -> Stop | None:
         """Decode and time a block that is executed for the first time."""
-        s = self.memory.state
-        record = int(find(self.memory.header, address))
-        if record >= 0 and not s[record + L.FLAGS] & L.EXECUTE:
+        addresses = addresses_at(self.memory.state, address)
+        if addresses is not None and not addresses.flags & L.EXECUTE:
             return self._refuse(C.NOT_EXECUTABLE, address)
         if self.code.full:
             return self._refuse(C.ENDLESS_CODE, address)
@@ -262,6 +261,6 @@ class Emulator(GuestCore):
 
     def _refuse(self, fault: int, address: int) -> Stop | None:
         """Fault before the block at ``address`` runs."""
-        c = self.state
-        c[C.FAULT], c[C.FAULT_ADDRESS], c[C.FAULT_PC], c[C.FAULT_INSIDE] = fault, address, address, 0
+        state = self.state
+        state.fault, state.fault_address, state.fault_pc, state.fault_in_block = fault, address, address, 0
         return take(self, explain_fault(self))

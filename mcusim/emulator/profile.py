@@ -76,17 +76,15 @@ def profile(emulator: Emulator, stack_top: int = 0) -> CycleProfile:
     costs: dict[int, InstructionCost] = defaultdict(InstructionCost)
     text: dict[int, str] = {}
     for block in emulator.tables.known:
-        record = emulator.tables.blocks[block.index * C.BLOCK : (block.index + 1) * C.BLOCK]
-        _block(block, record, costs)
+        _block(block, emulator.tables.blocks.records[block.index], costs)
         text.update((i.address, i.text) for i in block.instructions)
     for block, issued in emulator.tables.broken:
         for instruction in block.instructions[:issued]:
             costs[instruction.address].issued += 1
     _accesses(emulator, costs)
-    c = emulator.state
-    low = int(c[C.STACK_LOW])
+    low = emulator.state.stack_low
     return CycleProfile(
-        cycles=int(emulator.memory.state[L.NOW]) / L.TICK,
+        cycles=emulator.memory.state.now / TICK,
         issued=emulator.instructions,
         causes=cycle_causes(emulator),
         instructions=dict(sorted(costs.items())),
@@ -101,7 +99,7 @@ def profile(emulator: Emulator, stack_top: int = 0) -> CycleProfile:
         exceptions=tuple(emulator.interrupts.counts()),
         depths=dict(sorted(emulator.interrupts.log.depths.items())),
         frames=dict(emulator.interrupts.log.stacks),
-        apart={name: cycles for name, cycles in _apart(c).items() if cycles},
+        apart={name: cycles for name, cycles in _apart(emulator.state).items() if cycles},
     )
 
 
@@ -109,43 +107,42 @@ def cycle_causes(emulator: Emulator) -> dict[str, float]:
     """Cycles by cause that the emulator has counted so far, those that are none left out."""
     causes: dict[str, float] = defaultdict(float)
     known = emulator.tables.known
-    records = emulator.tables.blocks[: len(known) * C.BLOCK].reshape(-1, C.BLOCK)
-    for index in np.flatnonzero(records[:, C.RUNS]).tolist():
-        timing, runs = known[index].timing, int(records[index, C.RUNS])
+    records = emulator.tables.block_records
+    for index in np.flatnonzero(records["runs"]).tolist():
+        timing, runs = known[index].timing, int(records["runs"][index])
         causes["issue"] += timing.cycles * runs  # a cycle for each issue of one or two, and the stalls
         for stall in timing.stalls:
             causes[stall.cause] += stall.cycles * runs
             causes["issue"] -= stall.cycles * runs
-    ticks = records[:, _PARTS].sum(axis=0).tolist()
-    fetch, branch, carry, shared, prefetch = (part / L.TICK for part in ticks)
+    fetch, branch, carry, shared, prefetch = (int(records[part].sum()) / TICK for part in _PARTS)
     causes["issue"] -= shared
     for cause, cycles in (("fetch", fetch), ("branch", branch), ("latency", carry), ("alignment", prefetch)):
         causes[cause] += cycles
-    accesses = emulator.tables.accesses[: emulator.tables.records * C.ACCESS].reshape(-1, C.ACCESS)
-    causes["data"] += int(accesses[:, C.STALLED].sum()) / L.TICK
-    several = accesses[:, C.BYTES] == 0  # an instruction of several cycles, not an access
-    causes["multi-cycle"] += int(accesses[several, C.PENALTY].sum()) / L.TICK
-    causes["load/store unit"] += int(accesses[~several, C.PENALTY].sum()) / L.TICK
-    c = emulator.state
-    maintenance = int(c[C.SYSTEM_TICKS]) / L.TICK
+    accesses = emulator.tables.access_records
+    causes["data"] += int(accesses["stall"].sum()) / TICK
+    several = accesses["size"] == 0  # an instruction of several cycles, not an access
+    causes["multi-cycle"] += int(accesses["penalty"][several].sum()) / TICK
+    causes["load/store unit"] += int(accesses["penalty"][~several].sum()) / TICK
+    state = emulator.state
+    maintenance = state.maintenance_ticks / TICK
     causes["cache maintenance"] = maintenance
     causes["load/store unit"] -= maintenance
-    causes["exceptions"], causes["sleep"] = int(c[C.EXCEPTION_TICKS]) / L.TICK, int(c[C.SLEEP_TICKS]) / L.TICK
-    causes["data"] += int(c[C.STACKING_TICKS]) / L.TICK
+    causes["exceptions"], causes["sleep"] = state.exception_ticks / TICK, state.sleep_ticks / TICK
+    causes["data"] += state.stacking_ticks / TICK
     _by_region(emulator, causes)
     return {name: cycles for name, cycles in causes.items() if cycles}
 
 
-def _apart(c: Any) -> dict[str, float]:
-    around = int(c[C.EXCEPTION_TICKS]) + int(c[C.STACKING_TICKS])
-    return {"exception entry and return": around / L.TICK, "asleep": int(c[C.SLEEP_TICKS]) / L.TICK}
+def _apart(state: CoreState) -> dict[str, float]:
+    around = state.exception_ticks + state.stacking_ticks
+    return {"exception entry and return": around / TICK, "asleep": state.sleep_ticks / TICK}
 
 
-_PARTS = (C.FETCH_TICKS, C.BRANCH_TICKS, C.CARRY_TICKS, C.SHARED_TICKS, C.PREFETCH_TICKS)
+_PARTS = ("fetch_ticks", "branch_ticks", "carry_ticks", "shared_ticks", "prefetch_ticks")
 
 
-def _block(block: CodeBlock, record: Any, costs: dict[int, InstructionCost]) -> None:
-    runs = int(record[C.RUNS])
+def _block(block: CodeBlock, record: BlockRecord, costs: dict[int, InstructionCost]) -> None:
+    runs = record.runs
     timing = block.timing
     for stall in timing.stalls:
         cost = costs[block.instructions[stall.index].address]
@@ -160,7 +157,7 @@ def _block(block: CodeBlock, record: Any, costs: dict[int, InstructionCost]) -> 
     first, last = costs[block.instructions[0].address], costs[block.instructions[-1].address]
     last.issued += runs
     last.cycles += left * runs
-    parts = (int(record[slot]) / L.TICK for slot in _PARTS)
+    parts = (getattr(record, part) / TICK for part in _PARTS)
     fetch, branch, carry, shared, prefetch = parts
     first.cycles += fetch + carry + prefetch
     first.fetch += fetch
@@ -170,11 +167,11 @@ def _block(block: CodeBlock, record: Any, costs: dict[int, InstructionCost]) -> 
 
 
 def _accesses(emulator: Emulator, costs: dict[int, InstructionCost]) -> None:
-    size = emulator.tables.records
-    for record in emulator.tables.accesses[: size * C.ACCESS].reshape(-1, C.ACCESS):
-        stalled, penalty = int(record[C.STALLED]) / L.TICK, int(record[C.PENALTY]) / L.TICK
+    records = emulator.tables.access_records
+    for pc, stall, penalty_ticks in zip(*(records[name].tolist() for name in ("pc", "stall", "penalty")), strict=True):
+        stalled, penalty = stall / TICK, penalty_ticks / TICK
         if stalled or penalty:
-            cost = costs[int(record[C.PC])]
+            cost = costs[pc]
             cost.cycles += stalled + penalty
             cost.data += stalled
             cost.pipeline += penalty
@@ -183,8 +180,8 @@ def _accesses(emulator: Emulator, costs: dict[int, InstructionCost]) -> None:
 def _by_region(emulator: Emulator, causes: dict[str, float]) -> None:
     """Split the waits for data and code by the memory waited for."""
     for name, region in emulator.memory.by_region().items():
-        fetch = region["fetch_stall"] / L.TICK
-        data = region["stall"] / L.TICK - fetch
+        fetch = region["fetch_stall"] / TICK
+        data = region["stall"] / TICK - fetch
         for what, cycles in (("data", data), ("fetch", fetch)):
             if cycles:
                 causes[f"{what} {name}"] = cycles
@@ -192,18 +189,17 @@ def _by_region(emulator: Emulator, causes: dict[str, float]) -> None:
 
 
 def _calls(emulator: Emulator) -> Iterable[CallCost]:
-    edges = emulator.calls[1:].reshape(-1, C.EDGE)
-    for key, calls, ticks, issued in edges[(edges[:, C.EDGE_KEY] >= 0) & (edges[:, C.EDGE_CALLS] > 0)].tolist():
+    edges = emulator.call_edges.slots.table(emulator.call_edges.mask + 1)
+    for key, calls, ticks, issued in edges[(edges["key"] >= 0) & (edges["calls"] > 0)].tolist():
         yield _call(emulator, key, calls, ticks, issued)
-    c, now = emulator.state, int(emulator.memory.state[L.NOW])
-    for frame in range(C.SHADOW, C.SHADOW + int(c[C.CALL_DEPTH]) * C.SHADOW_ENTRY, C.SHADOW_ENTRY):
-        edge = int(c[frame + C.CALL_EDGE])
-        if edge > 0:  # a call that has not returned yet
-            issued = emulator.instructions - int(c[frame + C.CALL_INSTRUCTIONS])
-            ticks = now - int(c[frame + C.CALL_TICKS])
-            yield _call(emulator, int(emulator.calls[edge + C.EDGE_KEY]), 1, ticks, issued)
+    state, now = emulator.state, emulator.memory.state.now
+    for depth in range(state.call_depth):
+        call = state.calls[depth]
+        if call.edge >= 0:  # a call that has not returned yet
+            issued = emulator.instructions - call.instructions
+            yield _call(emulator, emulator.call_edges.slots[call.edge].key, 1, now - call.ticks, issued)
 
 
 def _call(emulator: Emulator, key: int, calls: int, ticks: int, issued: int) -> CallCost:
     block = emulator.tables.known[key >> 32]
-    return CallCost(block.instructions[-1].address, key & 0xFFFF_FFFF, calls, ticks / L.TICK, issued)
+    return CallCost(block.instructions[-1].address, key & 0xFFFF_FFFF, calls, ticks / TICK, issued)

@@ -133,16 +133,16 @@ def _core_rows(core: GuestCore) -> Iterator[SetUpRow]:
     """A row for each cache of the machine, and each MPU region that is on."""
     yield from _caches(core)
     mpu = ppb.mpu_registers(core.ppb_words, core.state)
-    if not core.state[C.MPU_CTRL_PC] and not mpu.enabled:
+    if not core.state.mpu_ctrl_pc and not mpu.enabled:
         return
     text = "on" if mpu.enabled else "off"
     text += ", default map behind it" if mpu.enabled and mpu.default_map else ""
-    pc = int(core.state[C.MPU_CTRL_PC]) or None
+    pc = int(core.state.mpu_ctrl_pc) or None
     yield SetUpRow("MPU", text, None, False, "MPU_CTRL", mpu.control, pc, None, "", "followed")
     for number, pair in enumerate(mpu.regions):
         region = MpuRegion(*pair)
         if region.enabled:
-            pc = int(core.state[C.MPU_PC + number]) or None
+            pc = int(core.state.mpu_pc[number]) or None
             yield SetUpRow(
                 f"MPU region {number}", _region(region), None, False, "MPU_RASR", region.rasr, pc, None, "", "followed"
             )
@@ -152,7 +152,7 @@ def _caches(core: GuestCore) -> Iterator[SetUpRow]:
     if not core_named(core.machine.core.isa).cache_control:
         return
     word = int(core.ppb_words.view(np.uint32)[ppb.CCR // 4])
-    pc = int(core.state[C.CACHES_PC]) or None
+    pc = int(core.state.ccr_pc) or None
     for (key, bit), cache in zip(CACHES, (core.machine.data_cache, core.machine.instruction_cache), strict=True):
         if cache is not None and cache.size:
             on = bool(word >> bit & 1)

@@ -248,17 +248,17 @@ class EmulatedCore:
         returned = self.emulator.registers()["r0"]
         if self._observer is not None:
             self._observer.check()
-        if int(self.memory.state[L.NOW]) >= LAST_TICK or stop.kind != "returned" or returned:
+        if int(self.memory.state.now) >= LAST_TICK or stop.kind != "returned" or returned:
             raise explained(self, task, stop, most, returned)
 
     def _ahead(self, system: System) -> int:
         """Cycles that the core is ahead of the engine's clock."""
-        return -(-int(self.memory.state[L.NOW]) // L.TICK) - int(system.env.now)
+        return -(-int(self.memory.state.now) // L.TICK) - int(system.env.now)
 
     def _horizon(self, system: System) -> int:
         """The cycle up to which nothing can happen that the core would notice."""
         event = system.env.peek()
-        now = int(self.memory.state[L.NOW]) // L.TICK
+        now = int(self.memory.state.now) // L.TICK
         far = now + (self.options.cut or 1 << 40)
         return far if event == inf else min(far, ceil(event))
 
@@ -266,7 +266,7 @@ class EmulatedCore:
         """Spend what the DMA driver took: its handlers run before the core goes on."""
         while cycles := system.taken():
             spent["runtime"] += cycles
-            self.memory.state[L.NOW] += cycles * L.TICK
+            self.memory.state.now += cycles * L.TICK
             yield _Late(system.env, cycles)
 
     def _attribute(self, spent: Cycles, elapsed: int, demand: Mapping[str, AccessStats]) -> None:

@@ -35,9 +35,9 @@ def explained(core: Called, task: Compute, stop: Stop, most: int, returned: int)
     pc, address = None, None
     if stop.fault is not None:
         kind, text, pc, address = stop.fault.kind, stop.fault.text, stop.fault.pc, stop.fault.address
-        if core.emulator.state[C.FAULT] == C.UNALIGNED_DEVICE and address is not None:
+        if core.emulator.state.fault == C.UNALIGNED_DEVICE and address is not None:
             text += mpu_region(core.emulator.machine, address)
-        if core.emulator.state[C.FAULT] == C.READ_ONLY and address is not None:
+        if core.emulator.state.fault == C.READ_ONLY and address is not None:
             kind, text = _outside(core, task, address)
     elif stop.kind == "returned":
         kind, text = "error", f"returned {returned}, not 0"
@@ -57,7 +57,7 @@ def explained(core: Called, task: Compute, stop: Stop, most: int, returned: int)
 
 def _outside(core: Called, task: Compute, address: int) -> tuple[str, str]:
     """Where the store went, seen from the nearest buffer of the call, and whose bytes they are; its kind first."""
-    size = int(core.emulator.state[C.FAULT_SIZE])
+    size = int(core.emulator.state.fault_size)
     owner = next((b.name for b in core.guest.program.header.buffers if b.span.address <= address < b.span.end), None)
     spans = [(o.role, o.span) for o in task.operands] + [("stack", core.stack)]
     role, span = min(spans, key=lambda pair: max(pair[1].address - address, address - pair[1].end + 1, 0))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import AddressRange, MemoryState, RegionState
 
 Access = Literal["none", "ro", "rw"]
 
@@ -60,28 +61,37 @@ class Bytes:
     handled: int = 0
     lines: int = 0
 
-    def words(self) -> tuple[int, ...]:
-        """As a range record has them, for address 0."""
-        writers = (at and at - 2 * self.base for at in (self.seen, self.stored, self.meant))
-        notes = zip((self.stores, self.handled, self.lines), (self.base, self.base, self.base >> 5 << 3), strict=True)
-        watched = (at and at - first for at, first in notes)
-        return (self.view - self.base, self.memory - self.base, *writers, *watched)
+    def fill(self, addresses: AddressRange) -> None:
+        """Let ``addresses`` say it, for address 0."""
+        addresses.core_view, addresses.memory = self.view - self.base, self.memory - self.base
+        addresses.seen, addresses.stored, addresses.meant = (
+            first and first - 2 * self.base for first in (self.seen, self.stored, self.meant)
+        )
+        addresses.stores = self.stores and self.stores - self.base
+        addresses.handled = self.handled and self.handled - self.base
+        addresses.lines = self.lines and self.lines - (self.base >> 5 << 3)
 
 
-def set_range(state: Any, q: int, range_: Range, block: int, contents: Sequence[Bytes] = ()) -> None:
-    """Write ``range_`` as the range record at ``q``; ``contents``: all bytes that the host has."""
-    kind = state[block + L.KIND]
-    immediate = kind == L.SRAM and state[block + L.LATENCY_R] == state[block + L.LATENCY_W] == 0
-    uncached = range_.attribute == 0 or state[L.DATA_AT] == 0
-    free = L.FREE if kind == L.TCM or (immediate and uncached) else 0
-    held = next((content.words() for content in contents if content.base <= range_.low < content.end), (0,) * 8)
-    state[q : q + L.RANGE] = (range_.low, range_.high, block, range_.attribute, range_.flags | free, *held)
+def set_range(addresses: AddressRange, range_: Range, block: int, contents: Sequence[Bytes] = ()) -> None:
+    """Let ``addresses``, in the state of a memory, be ``range_``; ``contents``: all bytes that the host has."""
+    memory = MemoryState(addresses.array)
+    region = RegionState(memory, block)
+    immediate = region.kind == L.SRAM and region.read_latency == region.write_latency == 0
+    uncached = range_.attribute == 0 or memory.data_cache_block == 0
+    addresses.low, addresses.high, addresses.region = range_.low, range_.high, block
+    addresses.attribute = range_.attribute
+    addresses.flags = range_.flags | (L.FREE if region.kind == L.TCM or (immediate and uncached) else 0)
+    addresses.zero(AddressRange.core_view, AddressRange.lines)
+    for content in contents:
+        if content.base <= range_.low < content.end:
+            content.fill(addresses)
+            break
 
 
 def install(
-    state: Any, ranges: Sequence[Range], blocks: dict[tuple[str, bool], int], contents: Sequence[Bytes] = ()
+    memory: MemoryState, ranges: Sequence[Range], blocks: dict[tuple[str, bool], int], contents: Sequence[Bytes] = ()
 ) -> None:
-    """Make ``ranges`` the ones that the native functions of ``state`` use; ``blocks``: (region, alias) -> block.
+    """Make ``ranges`` the ones that the native functions of ``memory`` use; ``blocks``: (region, alias) -> block.
 
     Raises UsageError when they overlap or there are more than ``MAX_RANGES``. What caches contain stays there.
     """
@@ -91,13 +101,14 @@ def install(
     for below, above in pairwise(ordered):
         if above.low < below.high:
             raise UsageError(f"address ranges overlap at 0x{above.low:08X} ({below.region} and {above.region})")
-    base = int(state[L.ROOM])
     for k, item in enumerate(ordered):
-        set_range(state, base + k * L.RANGE, item, blocks[item.region, item.alias], contents)
-    state[L.RANGE_BASE], state[L.RANGES] = base, len(ordered)
-    state[L.FOUND : L.FOUND + L.FOUNDS] = base
-    state[L.CODE_LOW] = state[L.CODE_HIGH] = 0
-    state[L.AGAIN] = -1
+        addresses = AddressRange(memory, memory.room + k * AddressRange.WORDS)
+        set_range(addresses, item, blocks[item.region, item.alias], contents)
+    memory.first_range, memory.ranges = memory.room, len(ordered)
+    for i in range(L.RECENT_RANGES):
+        memory.recent_ranges[i] = memory.room
+    memory.free_code_low = memory.free_code_high = 0
+    memory.last_block = -1
 
 
 def machine_ranges(machine: Machine) -> list[Range]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from mcusim.memory import flash_accelerator, read_fifo
 from mcusim.memory import state_layout as L
+from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.state_layout import MemoryState, RegionState
 from mcusim.native.compile import inlined, native
@@ -39,7 +40,7 @@ def sdram_row(memory: MemoryState, region: RegionState, address: int, start: int
     wait = 0
     if region.t_refi > 0 and start >= region.next_refresh:
         if memory.film:
-            film.note(memory, film.REFRESH, words_between(memory, region), 0, 0)
+            film.note(memory, events.REFRESH, words_between(memory, region), 0, 0)
         for b in range(region.banks):
             region.open_row[b] = -1
         read_fifo.flush(region)
@@ -54,7 +55,7 @@ def sdram_row(memory: MemoryState, region: RegionState, address: int, start: int
     if region.open_row[bank] == row:
         return wait
     if memory.film:
-        film.note(memory, film.ROW, words_between(memory, region), bank, row)
+        film.note(memory, events.ROW, words_between(memory, region), bank, row)
     at = start + wait
     activated = region.activated[bank]
     if region.open_row[bank] >= 0:

@@ -35,5 +35,5 @@ def begin(memory: MemoryState, ranges: Sequence[tuple[int, int]]) -> None:
 
 def counted(memory: MemoryState) -> list[int]:
     """Ticks of each range since :func:`begin`."""
-    ticks: list[int] = memory.operands.table(memory.operand_count)[:, offset_of(OperandRange.stall)].tolist()
+    ticks: list[int] = memory.operands.table(memory.operand_count)["stall"].tolist()
     return ticks

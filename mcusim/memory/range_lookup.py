@@ -16,7 +16,7 @@ def range_at(memory: MemoryState, index: int) -> AddressRange:
 @inlined
 def slot_of(address: int) -> int:
     """Where a range of that address is remembered."""
-    return ((address >> 12) ^ (address >> 25)) & (L.FOUNDS - 1)
+    return ((address >> 12) ^ (address >> 25)) & (L.RECENT_RANGES - 1)
 
 
 @native
@@ -43,3 +43,9 @@ def find(memory: MemoryState, address: int) -> int:
     if addresses.low <= address < addresses.high:
         return offset
     return search(memory, address)
+
+
+def addresses_at(memory: MemoryState, address: int) -> AddressRange | None:
+    """The range that has ``address``, None: no memory is there; for Python."""
+    offset = find(memory, address)
+    return AddressRange(memory, offset) if offset >= 0 else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Any
 
 import numpy as np
 
@@ -14,20 +13,39 @@ from mcusim.machine.description import Accelerator, Cache, Dma, Duration, Flash,
 from mcusim.machine.schema import REPLACEMENTS
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import machine_ranges, set_range
+from mcusim.memory.state_layout import (
+    BUCKETS,
+    MAX_BANKS,
+    MAX_CONTROLLERS,
+    MAX_RANGES,
+    NEVER,
+    RECENT_RANGES,
+    TICK,
+    VISIT,
+    AddressRange,
+    CacheLine,
+    CacheState,
+    CodeLines,
+    FlashLine,
+    MemoryState,
+    RegionState,
+    TransferState,
+)
+from mcusim.native.structs import offset_of
 
 _KIND: dict[type, int] = {Tcm: L.TCM, Sram: L.SRAM, Flash: L.FLASH, Sdram: L.SDRAM, Qspi: L.QSPI}
 
 
 def ticks(machine: Machine, duration: Duration, device_hz: int | None = None) -> int:
     """A duration in ticks, rounded to the nearest."""
-    return round(machine.cycles(duration, device_hz) * L.TICK)
+    return round(machine.cycles(duration, device_hz) * TICK)
 
 
 def clocks(machine: Machine, duration: Duration, device_hz: int) -> int:
     """A duration rounded up to whole device clocks (as a controller's register would be set), in ticks."""
     cycles = machine.cycles(duration, device_hz)
     whole = ceil(cycles * device_hz / machine.core.clock)
-    return round(Fraction(whole * machine.core.clock, device_hz) * L.TICK)
+    return round(Fraction(whole * machine.core.clock, device_hz) * TICK)
 
 
 @dataclass(frozen=True)
@@ -64,15 +82,14 @@ def dma_ports(machine: Machine, dma: Dma, target: WritingSide | None = None) -> 
     return Ports(
         before_read=port + matrix,
         before_write=port + (matrix if side.burst > 1 else 0),
-        clock=round(Fraction(machine.core.clock, machine.bus.clock) * L.TICK),
+        clock=round(Fraction(machine.core.clock, machine.bus.clock) * TICK),
         room=max(dma.fifo, burst),
         threshold=max(min(dma.threshold_bytes, dma.fifo), side.beat * side.burst),
     )
 
 
 def set_up(
-    s: np.ndarray[Any, Any],
-    f: int,
+    transfer: TransferState,
     ports: Ports,
     dma: Dma,
     source: int,
@@ -80,21 +97,18 @@ def set_up(
     size: int,
     side: WritingSide | None = None,
 ) -> None:
-    """Fill in the record ``f`` of a transfer that has not begun; ``side``: its writing side if that is not alike."""
+    """Fill in a transfer that has not begun; ``side``: its writing side if that is not alike."""
     side = side or WritingSide(dma.beat, dma.burst)
-    s[f : f + L.TRANSFER] = 0
-    s[f + L.D_BEFORE_READ], s[f + L.D_BEFORE_WRITE], s[f + L.D_CLOCK] = (
-        ports.before_read,
-        ports.before_write,
-        ports.clock,
-    )
-    s[f + L.D_BEAT], s[f + L.D_STEP] = dma.beat, dma.beat * dma.burst
-    s[f + L.D_BEAT_TO], s[f + L.D_STEP_TO] = side.beat, side.beat * side.burst
-    s[f + L.D_MOVES_FROM], s[f + L.D_MOVES_TO] = side.source_moves, side.moves
-    s[f + L.D_ROOM], s[f + L.D_THRESHOLD], s[f + L.D_LINE] = ports.room, ports.threshold, -1
-    s[f + L.D_READ] = s[f + L.D_SOURCE] = source
-    s[f + L.D_UNREAD] = s[f + L.D_LEFT] = size
-    s[f + L.D_TARGET] = target
+    transfer.zero(TransferState.state, TransferState.code)
+    transfer.before_read, transfer.before_write = ports.before_read, ports.before_write
+    transfer.bus_clock = ports.clock
+    transfer.beat, transfer.burst = dma.beat, dma.beat * dma.burst
+    transfer.write_beat, transfer.write_burst = side.beat, side.beat * side.burst
+    transfer.source_moves, transfer.target_moves = side.source_moves, side.moves
+    transfer.fifo_size, transfer.threshold, transfer.last_line = ports.room, ports.threshold, -1
+    transfer.read_address = transfer.write_source = source
+    transfer.unread = transfer.unwritten = size
+    transfer.write_address = target
 
 
 class Builder:
@@ -104,127 +118,140 @@ class Builder:
         self.machine = machine
         regions = list(machine.memory.values())
         ports = [(r, False) for r in regions] + [(r, True) for r in regions if r.alias_port]
-        self.blocks = {(r.name, alias): L.HEADER + i * L.REGION for i, (r, alias) in enumerate(ports)}
+        own_words = MemoryState.WORDS
+        self.blocks = {(r.name, alias): own_words + i * RegionState.WORDS for i, (r, alias) in enumerate(ports)}
         for region in regions:
             self.blocks.setdefault((region.name, True), self.blocks[region.name, False])
         ranges = machine_ranges(machine)
-        range_base = L.HEADER + len(ports) * L.REGION
-        at = range_base + len(ranges) * L.RANGE
+        first_range = own_words + len(ports) * RegionState.WORDS
+        lines = first_range + len(ranges) * AddressRange.WORDS
         data, code = machine.data_cache, machine.instruction_cache
-        own = sum(_accelerator_size(r, alias) for r, alias in ports)
-        room = at + own + _cache_size(data) + _cache_size(code)
-        self.state = s = np.zeros(room + L.MAX_RANGES * L.RANGE, np.int64)
-        s[L.RANGES], s[L.RANGE_BASE], s[L.SEED] = len(ranges), range_base, 0xACE1
-        s[L.SHIFT] = _log2(min(L.VISIT, data.line) if data is not None and data.size else L.VISIT)
-        s[L.DCACHE] = s[L.DATA_AT] = self._cache(at + own, data)
-        s[L.ICACHE] = s[L.CODE_AT] = self._cache(at + own + _cache_size(data), code)
+        caches = lines + sum(_accelerator_size(r, alias) for r, alias in ports)
+        room = caches + _cache_size(data) + _cache_size(code)
+        self.state = np.zeros(room + MAX_RANGES * AddressRange.WORDS, np.int64)
+        memory = MemoryState(self.state)
+        memory.ranges, memory.first_range, memory.seed = len(ranges), first_range, 0xACE1
+        memory.visit_shift = _log2(min(VISIT, data.line) if data is not None and data.size else VISIT)
+        memory.data_cache = memory.data_cache_block = self._cache(caches, data)
+        memory.code_cache = memory.code_cache_block = self._cache(caches + _cache_size(data), code)
         for region, alias in ports:
-            self._region(self.blocks[region.name, alias], region, alias, at)
-            at += _accelerator_size(region, alias)
+            self._region(RegionState(memory, self.blocks[region.name, alias]), region, alias, lines)
+            lines += _accelerator_size(region, alias)
         for k, range_ in enumerate(ranges):
-            set_range(s, range_base + k * L.RANGE, range_, self.blocks[range_.region, range_.alias])
-        self._core(room)
+            addresses = AddressRange(memory, first_range + k * AddressRange.WORDS)
+            set_range(addresses, range_, self.blocks[range_.region, range_.alias])
+        self._core(memory, room)
 
-    def _core(self, room: int) -> None:
-        s = self.state
-        s[L.NEXT_BEAT] = s[L.NEXT_RELEASE] = L.NEVER
-        s[L.CONTROLLERS : L.TRANSFERS] = np.tile((L.NEVER, 0, 0), 2 * L.MAX_CONTROLLERS)
-        s[L.BUS] = _log2(core_named(self.machine.core.isa).data_bus)
-        s[L.ROOM], s[L.FOUND : L.FOUND + L.FOUNDS] = room, s[L.RANGE_BASE]
-        s[L.CODE_BLOCK], s[L.CODE_COUNT], s[L.CODE_END] = L.HEADER, L.UNCOUNTED, -1
-        for f in (L.DATA_FILLS, L.DATA_FILLS + L.FILL, L.CODE_FILL):
-            s[f + L.F_LINE] = -1
+    def _core(self, memory: MemoryState, room: int) -> None:
+        memory.next_beat = memory.next_release = NEVER
+        for i in range(MAX_CONTROLLERS):
+            memory.controllers[i].reading.next_access = memory.controllers[i].writing.next_access = NEVER
+        memory.bus_shift = _log2(core_named(self.machine.core.isa).data_bus)
+        memory.room = room
+        for i in range(RECENT_RANGES):
+            memory.recent_ranges[i] = memory.first_range
+        memory.free_code_region, memory.code_end = MemoryState.WORDS, -1
+        memory.free_code_counter = offset_of(MemoryState.uncounted)
+        for fill in (memory.data_fills[0], memory.data_fills[1], memory.code_fill):
+            fill.line = -1
 
-    def _cache(self, at: int, cache: Cache | None) -> int:
-        if cache is None or cache.size == 0:
+    def _cache(self, offset: int, machine_cache: Cache | None) -> int:
+        if machine_cache is None or machine_cache.size == 0:
             return 0
-        s = self.state
-        s[at + L.C_SETS], s[at + L.C_WAYS] = cache.size // (cache.ways * cache.line), cache.ways
-        s[at + L.C_SHIFT] = _log2(cache.line)
-        s[at + L.C_LINE], s[at + L.C_WRITEBACK] = cache.line, int(cache.policy == "write-back")
-        s[at + L.C_REPLACE] = REPLACEMENTS.index(cache.replacement)
-        records = s[at + L.CACHE : at + _cache_size(cache)].reshape(-1, L.CACHE_LINE)
-        records[:, [L.TAG, L.AGE]] = -1
-        return at
+        cache = CacheState(self.state, offset)
+        cache.sets = machine_cache.size // (machine_cache.ways * machine_cache.line)
+        cache.ways, cache.line_bytes = machine_cache.ways, machine_cache.line
+        cache.line_shift = _log2(machine_cache.line)
+        cache.write_back = machine_cache.policy == "write-back"
+        cache.replacement = REPLACEMENTS.index(machine_cache.replacement)
+        lines = cache.lines.table(cache.sets * cache.ways)
+        lines["tag"] = lines["age"] = -1
+        return offset
 
-    def _region(self, r: int, region: Region, alias: bool, accel: int) -> None:
-        s, device = self.state, region.device
-        s[r + L.KIND] = _KIND[type(device)]
-        s[r + L.ACCEL], s[r + L.LAST_ADDRESS], s[r + L.LATCH] = accel, -1, -1
+    def _region(self, state: RegionState, region: Region, alias: bool, lines: int) -> None:
+        device = region.device
+        state.kind = _KIND[type(device)]
+        state.data_line_store, state.next_address, state.latched_line = lines, -1, -1
         if isinstance(device, Sram):
-            self._sram(r, device)
+            self._sram(state, device)
         elif isinstance(device, Flash):
-            self._flash(r, device, _accelerator(region, alias), alias)
+            self._flash(state, device, _accelerator(region, alias), alias)
         elif isinstance(device, Sdram):
-            self._sdram(r, device)
+            self._sdram(state, device)
         elif isinstance(device, Qspi):
-            self._qspi(r, device)
+            self._qspi(state, device)
 
-    def _sram(self, r: int, device: Sram) -> None:
-        s, machine = self.state, self.machine
-        s[r + L.LATENCY_R] = ticks(machine, device.read_latency, device.clock)
-        s[r + L.LATENCY_W] = ticks(machine, device.write_latency, device.clock)
-        s[r + L.LATENCY_DMA] = ticks(machine, device.dma_latency, device.clock)
-        s[r + L.ARBITRATION] = ticks(machine, device.read_arbitration, machine.bus.clock)
-        s[r + L.BEAT] = round(Fraction(machine.core.clock, device.clock) * L.TICK)
-        s[r + L.WIDTH] = _log2(device.width // 8)
+    def _sram(self, state: RegionState, device: Sram) -> None:
+        machine = self.machine
+        state.read_latency = ticks(machine, device.read_latency, device.clock)
+        state.write_latency = ticks(machine, device.write_latency, device.clock)
+        state.dma_latency = ticks(machine, device.dma_latency, device.clock)
+        state.arbitration = ticks(machine, device.read_arbitration, machine.bus.clock)
+        state.beat = round(Fraction(machine.core.clock, device.clock) * TICK)
+        state.width_shift = _log2(device.width // 8)
 
-    def _flash(self, r: int, device: Flash, accelerator: Accelerator | None, alias: bool) -> None:
-        s, machine = self.state, self.machine
+    def _flash(self, state: RegionState, device: Flash, accelerator: Accelerator | None, alias: bool) -> None:
+        machine = self.machine
         hclk = Fraction(machine.core.clock, machine.bus.clock)
-        s[r + L.WAIT] = round(device.wait_states * hclk * L.TICK)
-        s[r + L.LATENCY_R] = 0 if alias else ticks(machine, device.read_latency, machine.bus.clock)
-        s[r + L.LINE], s[r + L.BEAT] = _log2(device.line), round(hclk * L.TICK)
-        s[r + L.I_LINES] = s[r + L.CURRENT] = s[r + L.PREFETCH] = -1
+        state.wait = round(device.wait_states * hclk * TICK)
+        state.read_latency = 0 if alias else ticks(machine, device.read_latency, machine.bus.clock)
+        state.line_shift, state.beat = _log2(device.line), round(hclk * TICK)
+        state.code_lines = state.current_line = state.prefetched_line = -1
         if accelerator is not None:
-            s[r + L.A_LINES], s[r + L.I_LINES] = accelerator.data_lines, accelerator.instruction_lines
-            s[r + L.A_WAYS] = accelerator.ways or accelerator.data_lines
-            s[r + L.I_WAYS] = accelerator.ways or accelerator.instruction_lines
-            s[r + L.CHANGE] = ticks(machine, accelerator.line_change, machine.bus.clock)
-            s[r + L.UNIFIED], s[r + L.PREFETCHES] = accelerator.unified, accelerator.prefetch
-            s[r + L.KEEPS], s[r + L.CANCELS] = accelerator.keeps_prefetched, accelerator.cancels_prefetch
-            self._lines(r, accelerator)
+            state.data_lines, state.code_lines = accelerator.data_lines, accelerator.instruction_lines
+            state.data_ways = accelerator.ways or accelerator.data_lines
+            state.code_ways = accelerator.ways or accelerator.instruction_lines
+            state.line_change = ticks(machine, accelerator.line_change, machine.bus.clock)
+            state.unified, state.prefetches = accelerator.unified, accelerator.prefetch
+            state.keeps_prefetched, state.cancels_prefetch = accelerator.keeps_prefetched, accelerator.cancels_prefetch
+            state.code_line_store = state.data_line_store + accelerator.data_lines
+            self._lines(state)
 
-    def _lines(self, r: int, accelerator: Accelerator) -> None:
-        s = self.state
-        code = s[r + L.I_ACCEL] = s[r + L.ACCEL] + accelerator.data_lines
-        s[s[r + L.ACCEL] : code + L.BUCKETS] = -1
-        records = s[code + L.BUCKETS :][: accelerator.instruction_lines * L.I_LINE].reshape(-1, L.I_LINE)
-        records[:] = (-1, 0, -1)
+    def _lines(self, state: RegionState) -> None:
+        for i in range(state.data_lines):
+            self.state[state.data_line_store + i] = -1
+        empty_code_lines(CodeLines(self.state, state.code_line_store), state.code_lines)
 
-    def _sdram(self, r: int, device: Sdram) -> None:
-        s, machine, timing, hz = self.state, self.machine, device.timing, device.clock
-        s[r + L.WIDTH], s[r + L.BANKS] = _log2(device.width // 8), device.banks
-        row, s[r + L.ROW_MASK] = _log2(device.columns * device.width // 8), device.rows - 1
+    def _sdram(self, state: RegionState, device: Sdram) -> None:
+        machine, timing, hz = self.machine, device.timing, device.clock
+        state.width_shift, state.banks = _log2(device.width // 8), device.banks
+        row, state.row_mask = _log2(device.columns * device.width // 8), device.rows - 1
         above = device.mapping == "bank-row-column"
-        s[r + L.BANK_SHIFT] = row + (_log2(device.rows) if above else 0)
-        s[r + L.ROW_SHIFT] = row + (0 if above else _log2(device.banks))
-        s[r + L.T_CLK] = round(Fraction(machine.core.clock, hz) * L.TICK)
-        for slot, name in ((L.T_CL, "CL"), (L.T_RCD, "tRCD"), (L.T_RP, "tRP"), (L.T_RC, "tRC"), (L.T_RAS, "tRAS")):
-            s[r + slot] = clocks(machine, getattr(timing, name), hz)
-        s[r + L.T_WR] = clocks(machine, timing.tWR, hz)
-        s[r + L.T_CL] += ticks(machine, device.read_pipe, machine.bus.clock)
-        s[r + L.READ_FIFO], s[r + L.COLUMN_MASK] = device.read_fifo, device.columns - 1
-        s[r + L.AHEAD] = min(device.read_fifo, s[r + L.T_CL] // s[r + L.T_CLK]) if device.read_burst else 0
-        s[r + L.T_REFI] = ticks(machine, timing.refresh, hz)
-        s[r + L.NEXT_REFRESH] = s[r + L.T_REFI]
-        s[r + L.OVERHEAD_R] = ticks(machine, device.read_overhead, hz)
-        s[r + L.OVERHEAD_W] = ticks(machine, device.write_overhead, hz)
-        s[r + L.LATENCY_DMA] = ticks(machine, device.dma_latency, hz)
-        s[r + L.FIFO] = device.write_fifo
-        s[r + L.OPEN : r + L.OPEN + L.MAX_BANKS] = -1
-        s[r + L.ACTIVATED : r + L.ACTIVATED + L.MAX_BANKS] = -(1 << 40)
-        s[r + L.LAST_WRITE] = -(1 << 40)
+        state.bank_shift = row + (_log2(device.rows) if above else 0)
+        state.row_shift = row + (0 if above else _log2(device.banks))
+        state.t_clk = round(Fraction(machine.core.clock, hz) * TICK)
+        state.t_rcd, state.t_rp = clocks(machine, timing.tRCD, hz), clocks(machine, timing.tRP, hz)
+        state.t_rc, state.t_ras = clocks(machine, timing.tRC, hz), clocks(machine, timing.tRAS, hz)
+        state.t_wr = clocks(machine, timing.tWR, hz)
+        state.t_cl = clocks(machine, timing.CL, hz) + ticks(machine, device.read_pipe, machine.bus.clock)
+        state.read_fifo, state.column_mask = device.read_fifo, device.columns - 1
+        state.columns_ahead = min(device.read_fifo, state.t_cl // state.t_clk) if device.read_burst else 0
+        state.t_refi = state.next_refresh = ticks(machine, timing.refresh, hz)
+        state.read_overhead = ticks(machine, device.read_overhead, hz)
+        state.write_overhead = ticks(machine, device.write_overhead, hz)
+        state.dma_latency = ticks(machine, device.dma_latency, hz)
+        state.write_fifo = device.write_fifo
+        for bank in range(MAX_BANKS):
+            state.open_row[bank], state.activated[bank] = -1, -(1 << 40)
+        state.last_write = -(1 << 40)
 
-    def _qspi(self, r: int, device: Qspi) -> None:
-        s, machine = self.state, self.machine
-        clock = Fraction(machine.core.clock, device.clock) * L.TICK
+    def _qspi(self, state: RegionState, device: Qspi) -> None:
+        machine = self.machine
+        clock = Fraction(machine.core.clock, device.clock) * TICK
         opcode = Fraction(8, device.instruction_lines) if device.instruction_lines else 0
         command = opcode + Fraction(device.address_bits, device.address_lines)
-        s[r + L.COMMAND] = round((ceil(command) + device.dummy) * clock)
-        s[r + L.BEAT] = round(Fraction(8, device.data_lines) * clock)
-        s[r + L.CS_HIGH] = round(device.cs_high * clock)
-        s[r + L.OVERHEAD_R] = ticks(machine, device.read_overhead, device.clock)
+        state.command = round((ceil(command) + device.dummy) * clock)
+        state.beat = round(Fraction(8, device.data_lines) * clock)
+        state.cs_high = round(device.cs_high * clock)
+        state.read_overhead = ticks(machine, device.read_overhead, device.clock)
+
+
+def empty_code_lines(lines: CodeLines, count: int) -> None:
+    """No instruction line of an accelerator of ``count`` holds anything."""
+    for bucket in range(BUCKETS):
+        lines.first[bucket] = -1
+    table = lines.lines.table(count)
+    table["tag"], table["age"], table["next"] = -1, 0, -1
 
 
 def _log2(n: int) -> int:
@@ -242,8 +269,8 @@ def _accelerator_size(region: Region, alias: bool) -> int:
     accelerator = _accelerator(region, alias)
     if accelerator is None:
         return 0
-    return accelerator.data_lines + L.BUCKETS + accelerator.instruction_lines * L.I_LINE
+    return accelerator.data_lines + CodeLines.WORDS + accelerator.instruction_lines * FlashLine.WORDS
 
 
 def _cache_size(cache: Cache | None) -> int:
-    return 0 if cache is None or cache.size == 0 else L.CACHE + cache.size // cache.line * L.CACHE_LINE
+    return 0 if cache is None or cache.size == 0 else CacheState.WORDS + cache.size // cache.line * CacheLine.WORDS

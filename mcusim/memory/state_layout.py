@@ -20,7 +20,7 @@ TICK = 256  # ticks per core cycle
 VISIT = 32  # bytes: no visit crosses such a line, the granule of the replayed streams (less under a shorter cache line)
 WORD = 3  # log2 of the bytes of a word of a linefill
 NEVER = 1 << 61  # a time that does not come
-FOUNDS = 64  # range records remembered, by a hash of the address
+RECENT_RANGES = 64  # range records remembered, by a hash of the address
 MAX_CONTROLLERS = 8
 MAX_TRANSFERS = 64
 MAX_OPERANDS = 32
@@ -296,7 +296,7 @@ class MemoryState(Struct, root=True):
     filled: int
     data_fills: Annotated[Structs[LinefillBuffer], 2]
     code_fill: LinefillBuffer
-    recent_ranges: Annotated[Words, FOUNDS]  # range records last found
+    recent_ranges: Annotated[Words, RECENT_RANGES]  # offsets of range records last looked up
     controllers: Annotated[Structs[DmaController], MAX_CONTROLLERS]
     transfers: Annotated[Structs[TransferState], MAX_TRANSFERS]
     lone_transfer: TransferState  # one that nobody disturbs

@@ -12,11 +12,11 @@ import numpy as np
 from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import operand_stalls
-from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes, Range, install
 from mcusim.memory.ports import replay
 from mcusim.memory.state_builder import Builder, Ports, WritingSide, dma_ports, set_up
-from mcusim.memory.state_layout import MemoryState
+from mcusim.memory.state_layout import TICK, MemoryState, RegionState
+from mcusim.native.structs import offset_of
 
 if TYPE_CHECKING:
     from mcusim.memory.dma.transfers import DmaTransfers
@@ -42,7 +42,8 @@ COUNTERS = (
     "dma_write_bytes",
     "spared",
 )
-_DEMAND = [*range(L.STALL - L.READS + 1), *(n - L.READS for n in (L.WAITED, L.FETCH_STALL, L.SPARED))]  # as its fields
+_COUNTED = slice(offset_of(RegionState.reads), offset_of(RegionState.spared) + 1)
+_DEMAND = [COUNTERS.index(name) for name in (*COUNTERS[:6], "waited", "fetch_stall", "spared")]  # as its fields
 LAST_TICK = 1 << 60  # leaves room below 2**63 for the task that passes it
 CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qspi": "qspi"}
 
@@ -72,22 +73,21 @@ class AccessStats(NamedTuple):
 class MemorySystem:
     """Caches, devices and their counters for one machine.
 
-    ``state`` is the int64 array that native code shares, which ``header`` begins; :meth:`measure` runs something on it
-    and returns what it asked of every region; it raises UsageError when time runs out of 64 bits. Not modelled: what
-    each device does not model.
+    ``state`` begins the int64 array that native code shares; :meth:`measure` runs something on it and returns what it
+    asked of every region; it raises UsageError when time runs out of 64 bits. Not modelled: what each device does not
+    model.
     """
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.regions = list(machine.memory.values())
         build = Builder(machine)
-        self.state = build.state
-        self.header = MemoryState(self.state)
-        self.first_block = L.HEADER
+        self.state = MemoryState(build.state)
+        self.first_block = MemoryState.WORDS
         self.blocks = build.blocks
         blocks = sorted(set(self.blocks.values()))
-        words = self.state[self.first_block : self.first_block + len(blocks) * L.REGION]
-        self._counts = words.reshape(len(blocks), L.REGION)[:, L.COUNTERS]  # of each block, as they are now
+        words = build.state[self.first_block : self.first_block + len(blocks) * RegionState.WORDS]
+        self._counts = words.reshape(len(blocks), RegionState.WORDS)[:, _COUNTED]  # of each block, as they are now
         self._ports = []  # of each region its name, and where its blocks are among those
         for region in self.regions:
             own = {self.blocks[region.name, alias] for alias in (False, True)}
@@ -102,14 +102,14 @@ class MemorySystem:
 
     def sync(self, cycle: int) -> None:
         """Set the clock before a task that starts at ``cycle``."""
-        replay.sync(self.header, cycle * L.TICK, self.first_block, len(set(self.blocks.values())))
+        replay.sync(self.state, cycle * TICK, self.first_block, len(set(self.blocks.values())))
 
     def measure(self, action: Callable[[Any], Any]) -> dict[str, AccessStats]:
         """Run ``action(state)`` and return the accesses by region name (regions not touched are left out)."""
         before = self.snapshot()
         action(self.state)
-        if not 0 <= self.state[L.NOW] < LAST_TICK:
-            raise UsageError(f"over {LAST_TICK // L.TICK:.0e} cycles: the machine's durations are out of scale")
+        if not 0 <= self.state.now < LAST_TICK:
+            raise UsageError(f"over {LAST_TICK // TICK:.0e} cycles: the machine's durations are out of scale")
         return self.since(before)
 
     def snapshot(self) -> list[list[int]]:
@@ -131,27 +131,27 @@ class MemorySystem:
     def counters(self) -> dict[str, int]:
         """Totals since the start, of caches, SDRAM rows and refreshes, and the flash accelerator."""
         total = self._counters().sum(axis=0)
-        s = self.state
+        state, counts = self.state, dict(zip(COUNTERS, map(int, total), strict=True))
         return {
-            "dcache_hits": int(s[L.HITS]),
-            "dcache_misses": int(s[L.MISSES]),
-            "dcache_writebacks": int(s[L.WRITEBACKS]),
-            "icache_hits": int(s[L.IHITS]),
-            "icache_misses": int(s[L.IMISSES]),
-            "sdram_row_misses": int(total[L.ROW_MISSES - L.READS]),
-            "sdram_refreshes": int(total[L.REFRESHES - L.READS]),
-            "flash_data_hits": int(total[L.A_HITS - L.READS]),
-            "flash_data_misses": int(total[L.A_MISSES - L.READS]),
-            "flash_fetch_misses": int(total[L.F_MISSES - L.READS]),
+            "dcache_hits": state.hits,
+            "dcache_misses": state.misses,
+            "dcache_writebacks": state.writebacks,
+            "icache_hits": state.code_hits,
+            "icache_misses": state.code_misses,
+            "sdram_row_misses": counts["row_misses"],
+            "sdram_refreshes": counts["refreshes"],
+            "flash_data_hits": counts["data_hits"],
+            "flash_data_misses": counts["data_misses"],
+            "flash_fetch_misses": counts["fetch_misses"],
         }
 
     def watch_operands(self, ranges: Sequence[tuple[int, int]]) -> None:
         """From now on count the core's stalls for data in each of ``ranges`` (first address, end)."""
-        operand_stalls.begin(self.header, ranges)
+        operand_stalls.begin(self.state, ranges)
 
     def operand_stalls(self) -> list[int]:
         """Ticks of each range since :meth:`watch_operands`, without those that transfers in flight cost."""
-        return operand_stalls.counted(self.header)
+        return operand_stalls.counted(self.state)
 
     def maintain(self, address: int, size: int, clean: bool, invalidate: bool) -> tuple[int, int]:
         """Cache maintenance by address: (lines walked, ticks of the write-backs)."""
@@ -161,7 +161,7 @@ class MemorySystem:
         from mcusim.memory.ports.maintenance import maintain_range  # with what lines hold, which a replay has not
 
         lines = (address + size + data.line - 1) // data.line - address // data.line
-        return lines, int(maintain_range(self.header, address, size, int(clean), int(invalidate)))
+        return lines, int(maintain_range(self.state, address, size, int(clean), int(invalidate)))
 
     def transfer(self, dma: Dma, source: int, target: int, size: int, side: WritingSide | None = None) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes; ``side`` as in :meth:`begin_transfer`."""
@@ -170,8 +170,8 @@ class MemorySystem:
         ports = self._ports_of.get((dma, side))
         if ports is None:
             ports = self._ports_of[dma, side] = dma_ports(self.machine, dma, side)
-        set_up(self.state, L.ALONE, ports, dma, source, target, size, side)
-        return int(undisturbed.transfer(self.header))
+        set_up(self.state.lone_transfer, ports, dma, source, target, size, side)
+        return int(undisturbed.transfer(self.state))
 
     def begin_transfer(
         self,
@@ -253,12 +253,12 @@ class MemorySystem:
     def install_ranges(self, ranges: Sequence[Range]) -> None:
         """Let the emulated core see ``ranges`` instead of the machine's own (:mod:`mcusim.memory.address_ranges`)."""
         install(self.state, ranges, self.blocks, self.contents)
-        shared = [block for block in set(self.blocks.values()) if self.state[block + L.SHARED]]
+        shared = [block for block in set(self.blocks.values()) if RegionState(self.state, block).transfers]
         if shared:
             self._transfers.mark_shared(shared)
 
     def enable_caches(self, data: bool, instruction: bool) -> None:
         """Switch the caches that the machine has on or off, as a program does; their contents stay."""
-        s = self.state
-        s[L.DCACHE], s[L.ICACHE] = int(data) * s[L.DATA_AT], int(instruction) * s[L.CODE_AT]
-        s[L.CODE_LOW] = s[L.CODE_HIGH] = 0
+        state = self.state
+        state.data_cache, state.code_cache = data * state.data_cache_block, instruction * state.code_cache_block
+        state.free_code_low = state.free_code_high = 0

@@ -121,8 +121,8 @@ def _made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 def _unbox(view: Any, obj: Any, c: Any) -> Any:
     """The address of a struct that Python hands over; an error, as Python's, for what is none."""
-    if view.kind.ROOT:
-        return _unbox_root(obj, c)
+    if view.kind.ROOT:  # or the array that it begins
+        return c.unbox(INT64_WORDS, obj)
     builder, null = c.builder, c.pyapi.get_null_object()
     start, wrong = builder.alloca(I64.as_pointer()), builder.alloca(ir.IntType(1))
     builder.store(ir.Constant(ir.IntType(1), 1), wrong)
@@ -136,18 +136,6 @@ def _unbox(view: Any, obj: Any, c: Any) -> Any:
             c.pyapi.decref(offset)
         c.pyapi.decref(whole)  # the caller holds the struct, which holds its array, while the function runs
     return _native_value(builder.load(start), is_error=builder.load(wrong))
-
-
-def _unbox_root(obj: Any, c: Any) -> Any:
-    """A root, or the array that it begins."""
-    array = c.pyapi.object_getattr_string(obj, "array")
-    is_array = c.builder.icmp_unsigned("==", array, c.pyapi.get_null_object())
-    with c.builder.if_then(is_array):
-        c.pyapi.err_clear()
-    words = c.unbox(INT64_WORDS, c.builder.select(is_array, obj, array))
-    with c.builder.if_then(c.builder.not_(is_array)):
-        c.pyapi.decref(array)  # the caller holds the struct, which holds its array, while the function runs
-    return words
 
 
 def _between(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

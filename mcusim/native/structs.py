@@ -58,10 +58,10 @@ class Structs(Generic[S]):
     def __getitem__(self, index: int) -> S:
         return self.kind(self.array, self.offset + index * self.kind.WORDS)
 
-    def table(self, count: int) -> Array:
-        """The words of the first ``count``, a row each; for Python alone."""
-        words = self.kind.WORDS
-        return self.array[self.offset : self.offset + count * words].reshape(count, words)
+    def table(self, count: int) -> np.ndarray[Any, Any]:
+        """The first ``count`` as an array of numpy's records, ``table["row"]`` a field of all; for Python alone."""
+        words = self.array[self.offset : self.offset + count * self.kind.WORDS]
+        return words.view(self.kind.numpy_type())
 
 
 class StructField(NamedTuple):
@@ -100,11 +100,12 @@ class _Descriptor:
         return Words(struct.array, offset) if kind is None else Structs(kind, struct.array, offset)
 
     def __set__(self, struct: Struct, value: int | Struct | Words | None) -> None:
+        word: Any = value
         if self.field.pointer and isinstance(value, Struct | Words | None):
-            value = 0 if value is None else address_of(value)
+            word = 0 if value is None else address_of(value)
         elif self.field.pointer or not self.field.single or self.field.kind is not None:
             raise AttributeError(f"{self.field.name} is no word")
-        struct.array[struct.offset + self.field.offset] = value
+        struct.array[struct.offset + self.field.offset] = word
 
 
 class Struct:
@@ -130,6 +131,20 @@ class Struct:
             end = field.offset + field.words
         cls.WORDS = end
         STRUCTS.append(cls)
+
+    def zero(self, first: object, last: object) -> None:
+        """Zero the fields from ``first`` to ``last``, ``sdram.zero(Sdram.t_rp, Sdram.banks)``; for Python alone."""
+        begin, end = cast(StructField, first), cast(StructField, last)
+        self.array[self.offset + begin.offset : self.offset + end.offset + end.words] = 0
+
+    @classmethod
+    def numpy_type(cls) -> np.dtype[np.void]:
+        """numpy's record of the same fields."""
+        fields = []
+        for field in cls.FIELDS.values():
+            kind = np.dtype(np.int64) if field.kind is None or field.pointer else field.kind.numpy_type()
+            fields.append((field.name, kind) if field.single else (field.name, kind, (field.length,)))
+        return np.dtype(cast(Any, fields))
 
 
 def _from(start: Array | Words | Struct | int, offset: int) -> tuple[Array, int]:

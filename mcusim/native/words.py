@@ -71,9 +71,28 @@ def array_data(context: Any, builder: Any, from_type: Any, to_type: Any, value: 
 
 
 def _unbox(words: Any, obj: Any, c: Any) -> Any:
-    array = c.unbox(ARRAY, obj)  # the caller holds the array while the function runs
-    data = _array(ARRAY)(c.context, c.builder, array.value).data
-    return _native_value(data, is_error=array.is_error, cleanup=array.cleanup)
+    """An array, or words or a struct in one; whoever calls holds it while the function runs."""
+    builder, null, word = c.builder, c.pyapi.get_null_object(), ir.IntType(64)
+    holder = c.pyapi.object_getattr_string(obj, "array")
+    is_array = builder.icmp_unsigned("==", holder, null)
+    offset, wrong = builder.alloca(word), builder.alloca(ir.IntType(1))
+    builder.store(ir.Constant(word, 0), offset)
+    builder.store(ir.Constant(ir.IntType(1), 0), wrong)
+    with builder.if_else(is_array) as (plain, inside):
+        with plain:
+            c.pyapi.err_clear()
+        with inside:
+            first = c.pyapi.object_getattr_string(obj, "offset")
+            number = c.unbox(types.int64, first)
+            builder.store(number.value, offset)
+            builder.store(number.is_error, wrong)
+            c.pyapi.decref(first)
+    array = c.unbox(ARRAY, builder.select(is_array, obj, holder))
+    with builder.if_then(builder.not_(is_array)):
+        c.pyapi.decref(holder)
+    data = _array(ARRAY)(c.context, builder, array.value).data
+    error = builder.or_(array.is_error, builder.load(wrong))
+    return _native_value(builder.gep(data, [builder.load(offset)]), is_error=error, cleanup=array.cleanup)
 
 
 _any: Any = register_model

@@ -182,7 +182,7 @@ class DeviceSession:
     def __init__(self, machine: Machine) -> None:
         self.machine, self._printed = machine, bytearray()
         self.emulator = Emulator(machine, self._printed.extend)
-        self.emulator.state[C.FPU] = 1
+        self.emulator.state.fpu = 1
         self.heap = SessionHeap({name: (region.base, region.size) for name, region in machine.memory.items()})
         self._code, self._data = _largest(machine, executable=True), _largest(machine)
         self.modules: list[SessionModule] = []
@@ -465,7 +465,7 @@ class DeviceSession:
             raise overrun
         after, took = self._causes(), self._now() - began
         causes = {cause: n for cause in after if (n := after[cause] - before.get(cause, 0.0))}
-        registers, low = emulator.registers(), int(emulator.state[C.STACK_LOW])
+        registers, low = emulator.registers(), int(emulator.state.stack_low)
         s0, s1 = emulator.core.floats[:2]
         return _Returned(
             (registers["r0"], registers["r1"], s0, s1), took, causes, emulator.instructions - issued, max(0, top - low)
@@ -548,7 +548,7 @@ class DeviceSession:
         return self.emulator.memory.state, self.emulator.branches, self.emulator.state
 
     def _now(self) -> float:
-        return int(self.emulator.memory.state[L.NOW]) / L.TICK
+        return int(self.emulator.memory.state.now) / L.TICK
 
     def _causes(self) -> dict[str, float]:
         return cycle_causes(self.emulator)

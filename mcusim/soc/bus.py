@@ -120,7 +120,7 @@ class Peripherals:
 
     @property
     def cycles(self) -> int:
-        return int(self._memory[L.NOW]) // L.TICK
+        return int(self._memory.now) // L.TICK
 
     @property
     def core_clock(self) -> int:
@@ -159,10 +159,10 @@ class Peripherals:
             self._core.poke(self._serial.base + offset, data)
 
     def stall(self, cycle: int, record: int | None) -> None:
-        ticks = cycle * L.TICK - int(self._memory[L.NOW])
+        ticks = cycle * L.TICK - int(self._memory.now)
         if ticks > 0:
-            at = max(0, int(self._state[C.CURSOR]) - 1) * C.ACCESS if record is None else record
-            self._memory[L.NOW] += ticks
+            at = max(0, int(self._state.cursor) - 1) * C.ACCESS if record is None else record
+            self._memory.now += ticks
             self._accesses()[at + C.PENALTY] += ticks
 
     def bus_error(self, address: int) -> None:
@@ -190,7 +190,7 @@ class Peripherals:
     def resets(self, cause: str, text: str) -> None:
         registers = self._core.registers()
         self.reset_asked = Ending(cause, text, registers["pc"] & ~1, None, registers)
-        self._state[C.STOP] = C.FLUSH
+        self._state.stop = C.FLUSH
 
     def stop(self, kind: str, text: str) -> None:
         registers = self._core.registers()
@@ -199,7 +199,7 @@ class Peripherals:
     def _end(self, ending: Ending) -> None:
         if self.ending is None:
             self.ending = ending
-            self._state[C.STOP] = C.FLUSH
+            self._state.stop = C.FLUSH
 
     def feed(self, name: str, data: bytes) -> None:
         """Let the USART ``name`` receive ``data``. Raises UsageError where the machine has none of that name."""
@@ -219,10 +219,10 @@ class Peripherals:
     def look(self) -> None:
         """Take over the access to a watched range that the hooks have noted."""
         c = self._state
-        if c[C.WATCH_PC]:
-            address, size, write = int(c[C.WATCH_ADDRESS]), int(c[C.WATCH_SIZE]), bool(c[C.WATCH_WRITE])
-            self._note(self.sdram.used(address, size, write, int(c[C.WATCH_PC])))
-            c[C.WATCH_PC] = 0
+        if c.watch_pc:
+            address, size, write = int(c.watch_address), int(c.watch_size), bool(c.watch_write)
+            self._note(self.sdram.used(address, size, write, int(c.watch_pc)))
+            c.watch_pc = 0
 
     def _note(self, findings: list[PeripheralFinding]) -> None:
         """Findings of a rule that ends a strict run."""
@@ -250,7 +250,7 @@ class Peripherals:
     @property
     def pc(self) -> int:
         """Of the access under way, as the block's records have it."""
-        record = max(0, int(self._state[C.CURSOR]) - 1) * C.ACCESS
+        record = max(0, int(self._state.cursor) - 1) * C.ACCESS
         return int(self._accesses()[record + C.PC])
 
     def raise_line(self, irq: int) -> None:
@@ -269,7 +269,7 @@ class Peripherals:
 
     def _watched(self, address: int, size: int) -> int:
         """A load of the program itself, one of a poll perhaps."""
-        if self._state[C.FAULT] != C.NO_FAULT:
+        if self._state.fault != C.NO_FAULT:
             return 0
         value = self.load(address, size)
         if self.on_load is not None:
@@ -289,8 +289,8 @@ class Peripherals:
     def _waits(self) -> None:
         """The core stops before the next block, to see whether a loop repeats (:mod:`mcusim.emulator.fast_forward`)."""
         c = self._state
-        if c[C.STOP] == C.RUNNING and self._memory[L.NOW] >= c[C.WAIT_FROM]:
-            c[C.STOP] = C.WAITING
+        if c.stop == C.RUNNING and self._memory.now >= c.wait_from:
+            c.stop = C.WAITING
 
     def load(self, address: int, size: int) -> int:
         """What a load finds; memory where no block is (a bit-band window shows that too), else a fault is noted."""
@@ -304,7 +304,7 @@ class Peripherals:
 
     def store(self, address: int, size: int, value: int) -> None:
         """The effects of a store."""
-        if self._state[C.FAULT] != C.NO_FAULT:
+        if self._state.fault != C.NO_FAULT:
             return
         self.polls.stored()
         block = self.block_at(address)
@@ -356,11 +356,11 @@ class Peripherals:
 
     def _fault(self, code: int, address: int, size: int, write: int) -> None:
         c = self._state
-        c[C.FAULT], c[C.FAULT_ADDRESS], c[C.FAULT_SIZE], c[C.FAULT_WRITE] = code, address, size, write
-        c[C.FAULT_PC], c[C.STOP] = self.pc, C.FAULTED
+        c.fault, c.fault_address, c.fault_size, c.fault_write = code, address, size, write
+        c.fault_pc, c.stop = self.pc, C.FAULTED
         c[C.REGISTERS : C.REGISTERS + C.SAVED] = list(self._core.registers().values())
         c[C.FLOATS : C.FLOATS + C.SAVED_FLOATS] = self._core.floats
-        c[C.JOURNAL_USED], c[C.FAULT_INSIDE] = 0, 1
+        c.journal_used, c.fault_in_block = 0, 1
 
     # polls
 
@@ -374,7 +374,7 @@ class Peripherals:
         stores = int(table[table[:, C.WRITE] == 1, C.MADE].sum())
         state = self._state
         registers = (value for name, value in self._core.registers().items() if name != "pc")
-        return stores, int(state[C.LOST]), int(state[C.SYSTEM_READS]), *registers
+        return stores, int(state.unforeseen), int(state.system_reads), *registers
 
     def _quiet(self) -> bool:
         """Whether nothing can change what is polled: its own blocks, an interrupt, a DMA that writes memory."""

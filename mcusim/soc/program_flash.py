@@ -91,11 +91,11 @@ class ProgramFlash:
 
     def accept_stores(self, accept: bool) -> None:
         """Let stores come here, or be faults of the core."""
-        self._state[C.PROGRAMS] = L.PROGRAMS * accept
+        self._state.flash_flag = L.PROGRAMS * accept
 
     @property
     def accepts_stores(self) -> bool:
-        return bool(self._state[C.PROGRAMS])
+        return bool(self._state.flash_flag)
 
     def has(self, address: int) -> bool:
         return any(base <= address < base + self.size for base in self.bases)
@@ -103,10 +103,10 @@ class ProgramFlash:
     def stores(self) -> Iterator[FlashStore]:
         """The stores since the last call, in their order; the flash has what it had before them."""
         c = self._state
-        count = int(c[C.FLASH_STORES])
-        c[C.FLASH_STORES] = 0
+        count = int(c.flash_store_count)
+        c.flash_store_count = 0
         log = c[C.FLASH_LOG : C.FLASH_LOG + count * C.FLASH_STORE].reshape(count, C.FLASH_STORE).tolist()
-        hit = self._memory[L.ASIDE] == 0  # by a store, as the cache is on
+        hit = self._memory.aside == 0  # by a store, as the cache is on
         if log and hit and self._lines(0, self.size):
             self._keep_apart()
         for entry in reversed(log):
@@ -146,7 +146,7 @@ class ProgramFlash:
         lines = self._lines(offset, len(data))
         if lines:
             self._keep_apart()
-        kept = [] if self._memory[L.ASIDE] else [(low, self._view[low:end].copy()) for low, end, _ in lines]
+        kept = [] if self._memory.aside else [(low, self._view[low:end].copy()) for low, end, _ in lines]
         self._set(offset, data)
         for low, line in kept:
             self._view[low : low + line.size] = line
@@ -160,10 +160,10 @@ class ProgramFlash:
     def _lines(self, offset: int, size: int) -> list[tuple[int, int, int]]:
         """First offset, end and number of each line that the data cache, on or off, holds with some of these bytes."""
         s = self._memory
-        c = int(s[L.DATA_AT] if s[L.ASIDE] else s[L.DCACHE])
+        c = int(s.data_cache_block if s.aside else s.data_cache)
         if c == 0:
             return []
-        line, count = int(s[c + L.C_LINE]), int(s[c + L.C_SETS] * s[c + L.C_WAYS])
+        line, count = int(c.line_bytes), int(c.sets * c.ways)
         tags = s[c + L.CACHE : c + L.CACHE + count * L.CACHE_LINE].reshape(count, L.CACHE_LINE)[:, L.TAG]
         lines = []
         for base in self.bases:
@@ -175,7 +175,7 @@ class ProgramFlash:
     def _keep_apart(self) -> None:
         """From now on the flash has its bytes apart from what the core gets."""
         s = self._memory
-        s[L.APART] |= 2
+        s.apart |= 2
         if self._view is not self._bytes:
             return
         self._bytes = self._view.copy()
@@ -184,13 +184,13 @@ class ProgramFlash:
             for content in self._system.contents
         ]
         further = self._bytes.ctypes.data - self._view.ctypes.data
-        for i in range(int(s[L.RANGES])):
-            q = int(s[L.RANGE_BASE]) + i * L.RANGE
-            if self.has(int(s[q + L.LOW])) and s[q + L.VIEW]:
-                s[q + L.MEM] += further
-        if s[L.ASIDE]:  # what the lines have had no room of its own yet
+        for i in range(int(s.ranges)):
+            q = int(s.first_range) + i * L.RANGE
+            if self.has(int(q.low)) and q.core_view:
+                q.memory += further
+        if s.aside:  # what the lines have had no room of its own yet
             for low, end, i in self._lines(0, self.size):
-                ctypes.memmove(int(s[L.ASIDE_ROOM]) + i * (end - low), self._view[low:end].ctypes.data, end - low)
+                ctypes.memmove(int(s.aside_room) + i * (end - low), self._view[low:end].ctypes.data, end - low)
 
     def written(self, address: int, data: bytes) -> None:
         """The host has put ``data`` where the core gets it."""
@@ -204,10 +204,10 @@ class ProgramFlash:
         self._under_way.append(operation)
         s = self._memory
         for r in self._blocks:
-            if s[r + L.SHARED] == 0:
-                s[r + L.TAKEN] = s[r + L.BUSY]
-            s[r + L.LATCH] = -1
-            s[r + L.SHARED] += 1
+            if r.transfers == 0:
+                r.taken_until = r.busy_until
+            r.latched_line = -1
+            r.transfers += 1
         self._hold()
         return operation
 
@@ -215,7 +215,7 @@ class ProgramFlash:
         """It is over."""
         self._under_way.remove(operation)
         for r in self._blocks:
-            self._memory[r + L.SHARED] -= 1
+            r.transfers -= 1
         self._hold()
 
     def _hold(self) -> None:
@@ -224,9 +224,9 @@ class ProgramFlash:
         high = max((entry[1] for entry in self._under_way), default=0)
         until = max((entry[2] for entry in self._under_way), default=0)
         for r in self._blocks:
-            self._memory[r + L.P_MASK] = (1 << (self.size - 1).bit_length()) - 1
-            self._memory[r + L.P_LOW], self._memory[r + L.P_HIGH] = low, high
-            self._memory[r + L.P_UNTIL] = until * L.TICK
+            r.program_mask = (1 << (self.size - 1).bit_length()) - 1
+            r.program_low, r.program_high = low, high
+            r.program_until = until * L.TICK
 
 
 def _bytes(value: int, size: int) -> bytes:

@@ -15,6 +15,7 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.decode.instruction import LR, SP, Instruction, Kind
 from mcusim.cpu.hooks import blocks as _blocks
 from mcusim.cpu.pipeline.timing import Timing
+from mcusim.cpu.state_layout import AccessRecord, AccessTable, BlockHash, BlockRecord, BlockSlot, BlockTable
 from mcusim.memory.state_layout import TICK
 
 _DOUBLE = {Kind.LOAD_DOUBLE, Kind.STORE_DOUBLE}
@@ -43,7 +44,7 @@ class CodeBlock:
 
 
 class Tables:
-    """Blocks and accesses as int64 arrays that grow; ``moved`` says that an array has a new address.
+    """Blocks and accesses in tables that grow; ``moved`` says that one has a new address.
 
     ``data_bus`` in bytes: one of 8 moves a doubleword in one access.
     """
@@ -51,9 +52,9 @@ class Tables:
     def __init__(self, data_bus: int) -> None:
         self._doubles = data_bus == 8
         self.table = _empty_hash(1 << 12)
-        self._entered = 0  # places of the table that are taken
-        self.blocks = np.zeros(C.BLOCK << 10, np.int64)
-        self.accesses = np.zeros(C.ACCESS << 12, np.int64)
+        self._entered = 0  # slots of the table that are in use
+        self.blocks = BlockTable(np.zeros(BlockRecord.WORDS << 10, np.int64))
+        self.accesses = AccessTable(np.zeros(AccessRecord.WORDS << 12, np.int64))
         self.known: list[CodeBlock] = []
         self.broken: list[tuple[CodeBlock, int]] = []  # blocks that broke off, after so many instructions
         self.moved = True
@@ -62,45 +63,55 @@ class Tables:
     def add(self, instructions: Sequence[Instruction], timing: Timing, it_state: int = 0) -> CodeBlock:
         """Enter a block, replacing one at the same address."""
         index = len(self.known)
-        if (index + 1) * C.BLOCK > self.blocks.size:
-            self.blocks = _grown(self.blocks)
+        if (index + 1) * BlockRecord.WORDS > self.blocks.array.size:
+            self.blocks = BlockTable(_grown(self.blocks.array))
             self.moved = True
         first = self.records
         end = self._accesses(instructions, timing)
         divides = tuple((i, self._divide(i, n)) for n, i in enumerate(instructions) if i.kind is Kind.DIVIDE)
-        self._block(index, instructions, timing, (first, end))
+        self._fill(self.blocks.records[index], instructions, timing, (first, end))
         block = CodeBlock(index, tuple(instructions), timing, first, divides, it_state)
         self.known.append(block)
         self.enter(block.address, index)
         return block
 
+    @property
+    def block_records(self) -> np.ndarray[Any, Any]:
+        """Of the blocks known, as an array of numpy's records."""
+        return self.blocks.records.table(len(self.known))
+
+    @property
+    def access_records(self) -> np.ndarray[Any, Any]:
+        """Of their accesses, as an array of numpy's records; the first is for those that were not foreseen."""
+        return self.accesses.records.table(self.records)
+
     def forget(self) -> None:
         """No block is known any more at its address; what was counted stays."""
-        self.table, self._entered = _empty_hash(int(self.table[0]) + 1), 0
+        self.table, self._entered = _empty_hash(self.table.mask + 1), 0
         self.moved = True
 
     def enter(self, address: int, index: int) -> None:
         """The block at ``address`` is number ``index`` from now on."""
-        size = int(self.table[0]) + 1
+        size = self.table.mask + 1
         if self._entered * 2 >= size:
-            old = self.table[1:].reshape(-1, 2)
+            old = self.table.slots.table(size)
             self.table, self._entered = _empty_hash(size * 2), 0
             self.moved = True
-            for known, which in old[old[:, 0] >= 0]:
-                self._put(int(known), int(which))
+            for known, which in old[old["address"] >= 0].tolist():
+                self._put(known, which)
         self._put(address, index)
 
     def _put(self, address: int, index: int) -> None:
-        slot = int(_blocks.slot_of(self.table, address))
-        self._entered += int(self.table[slot] < 0)
-        self.table[slot], self.table[slot + 1] = address, index
+        slot = self.table.slots[_blocks.slot_of(self.table, address)]
+        self._entered += int(slot.address < 0)
+        slot.address, slot.index = address, index
 
-    def _record(self) -> Any:
-        if (self.records + 1) * C.ACCESS > self.accesses.size:
-            self.accesses = _grown(self.accesses)
+    def _record(self) -> AccessRecord:
+        if (self.records + 1) * AccessRecord.WORDS > self.accesses.array.size:
+            self.accesses = AccessTable(_grown(self.accesses.array))
             self.moved = True
         self.records += 1
-        return self.accesses[(self.records - 1) * C.ACCESS : self.records * C.ACCESS]
+        return self.accesses.records[self.records - 1]
 
     def _accesses(self, instructions: Sequence[Instruction], timing: Timing) -> int:
         timings = iter(timing.accesses)
@@ -110,9 +121,9 @@ class Tables:
                 second = self._doubles and number == 1 and instruction.kind in _DOUBLE
                 when = next(timings)
                 record = self._record()
-                record[C.WRITE], record[C.BYTES], record[C.PC] = access.write, access.size, instruction.address
-                record[C.AT], record[C.EXTRA] = when.at * TICK, when.extra * TICK
-                record[C.ACCESS_FLAGS] = (
+                record.write, record.size, record.pc = access.write, access.size, instruction.address
+                record.moment, record.extra = when.at * TICK, when.extra * TICK
+                record.flags = (
                     by_stack
                     | access.aligned * C.ALIGNED
                     | when.paired * C.PAIRED
@@ -125,41 +136,40 @@ class Tables:
 
     def _divide(self, instruction: Instruction, number: int) -> int:
         record = self._record()
-        record[C.PC], record[C.BYTES] = instruction.address, 0
+        record.pc, record.size = instruction.address, 0
         return self.records - 1
 
-    def _block(
-        self, index: int, instructions: Sequence[Instruction], timing: Timing, accesses: tuple[int, int]
+    def _fill(
+        self, block: BlockRecord, instructions: Sequence[Instruction], timing: Timing, accesses: tuple[int, int]
     ) -> None:
         head, last = instructions[0], instructions[-1]
-        t = self.blocks[index * C.BLOCK : (index + 1) * C.BLOCK]
-        t[C.ADDRESS], t[C.SIZE], t[C.COUNT_OF] = head.address, last.end - head.address, len(instructions)
-        t[C.TICKS], t[C.FIRST], t[C.END] = timing.cycles * TICK, *accesses
-        t[C.KIND], t[C.FALL], t[C.TARGET] = ending(last), last.end, last.target or 0
-        t[C.SHARES], t[C.RATE] = timing.shares * TICK, (timing.cycles * TICK << 16) // (last.end - head.address)
-        t[C.FLAGS] |= timing.leaves_slot[0] * C.LEAVES_SLOT | timing.leaves_slot[1] * C.LEAVES_SLOT_WITH_BRANCH
-        t[C.EARLY], t[C.LAST_PC] = timing.flags_early, last.address
+        block.address, block.size, block.instruction_count = head.address, last.end - head.address, len(instructions)
+        block.ticks, block.first_access, block.accesses_end = timing.cycles * TICK, *accesses
+        block.kind, block.fall_through, block.target = ending(last), last.end, last.target or 0
+        block.shares, block.rate = timing.shares * TICK, (timing.cycles * TICK << 16) // (last.end - head.address)
+        block.flags |= timing.leaves_slot[0] * C.LEAVES_SLOT | timing.leaves_slot[1] * C.LEAVES_SLOT_WITH_BRANCH
+        block.flags_early, block.last_pc = timing.flags_early, last.address
         if last.branches and not last.conditional and last.kind is not Kind.COMPARE_BRANCH:
-            t[C.FLAGS] |= C.ALWAYS
+            block.flags |= C.ALWAYS
         if any(i.conditional and i.accesses for i in instructions):
-            t[C.FLAGS] |= C.CONDITIONAL_ACCESS
+            block.flags |= C.CONDITIONAL_ACCESS
         if any(moves_stack(i) for i in instructions):
-            t[C.FLAGS] |= C.MOVES_STACK
+            block.flags |= C.MOVES_STACK
         if any(i.mnemonic == "mrs" and "basepri" in i.text.lower() for i in instructions):
-            t[C.FLAGS] |= C.READS_BASEPRI
+            block.flags |= C.READS_BASEPRI
         if any(i.kind in _FP for i in instructions):
-            t[C.FLAGS] |= C.HAS_FP
+            block.flags |= C.HAS_FP
         if timing.found_in_decode:
-            t[C.FLAGS] |= C.FOUND_IN_DECODE
-        t[C.PREFETCH_COSTS], t[C.PREFETCH_LEAVES] = (_packed(states) for states in timing.fetched)
+            block.flags |= C.FOUND_IN_DECODE
+        block.prefetch_costs, block.prefetch_leaves = (_packed(states) for states in timing.fetched)
         latest = sorted(timing.ready.items(), key=lambda item: -item[1])[: C.READIES]
         for k, (register, cycles) in enumerate(latest):
-            t[C.READY + k] = register << 32 | cycles * TICK
-            t[C.READY_MASK] |= 1 << register
+            block.ready[k] = register << 32 | cycles * TICK
+            block.ready_mask |= 1 << register
         soonest = sorted(timing.needs.items(), key=lambda item: item[1])[: C.NEEDED]
         for k, (register, cycles) in enumerate(soonest):
-            t[C.NEEDS + k] = register << 32 | cycles * TICK + 1
-            t[C.NEEDS_MASK] |= 1 << register
+            block.needs[k] = register << 32 | cycles * TICK + 1
+            block.needs_mask |= 1 << register
 
 
 def moves_stack(instruction: Instruction) -> bool:
@@ -201,7 +211,7 @@ def _grown(array: Any) -> Any:
     return larger
 
 
-def _empty_hash(size: int) -> Any:
-    table = np.full(1 + 2 * size, -1, np.int64)
-    table[0] = size - 1
+def _empty_hash(size: int) -> BlockHash:
+    table = BlockHash(np.full(BlockHash.WORDS + BlockSlot.WORDS * size, -1, np.int64))
+    table.mask = size - 1
     return table

@@ -12,224 +12,228 @@ block too. A conditional branch to the very next instruction counts as not taken
 from __future__ import annotations
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.pipeline.branch_predictor import BRANCHES, TAKEN, branch_cycles
-from mcusim.memory import state_layout as L
+from mcusim.cpu.hook_state import HookState
+from mcusim.cpu.pipeline.branch_predictor import BranchState, branch_cycles
+from mcusim.cpu.state_layout import BlockHash, BlockRecord, CallEdges, CoreState
 from mcusim.memory.ports import core_data
-from mcusim.native.compile import State, native
+from mcusim.memory.state_layout import TICK, MemoryState
+from mcusim.native.compile import native
 
 RETURNS_FROM = 0xF000_0000  # EXC_RETURN
 MULTIPLIER = 0x9E3779B1  # Knuth's multiplicative hashing: 2**32 over the golden ratio
 
 
 @native
-def slot_of(h: State, address: int) -> int:
-    """Where block ``address`` is, or would be, in the hash table: ``[mask, (address, index) ...]``."""
-    mask = h[0]
-    i = (((address >> 1) * MULTIPLIER) >> 12) & mask
-    while h[1 + 2 * i] >= 0 and h[1 + 2 * i] != address:
-        i = (i + 1) & mask
-    return 1 + 2 * i
+def slot_of(table: BlockHash, address: int) -> int:
+    """The slot where block ``address`` is, or would be."""
+    i = (((address >> 1) * MULTIPLIER) >> 12) & table.mask
+    while table.slots[i].address >= 0 and table.slots[i].address != address:
+        i = (i + 1) & table.mask
+    return i
 
 
 @native
-def edge_of(calls: State, key: int) -> int:
-    """Offset of a call edge's record in ``[mask, (key, calls, ticks) ...]``, made when it is new."""
-    mask = calls[0]
-    i = ((key * MULTIPLIER) >> 12) & mask
-    for _ in range(mask + 1):
-        at = 1 + C.EDGE * i
-        if calls[at + C.EDGE_KEY] == key:
-            return at
-        if calls[at + C.EDGE_KEY] < 0:
-            calls[at + C.EDGE_KEY] = key
-            return at
-        i = (i + 1) & mask
-    return -1  # full: further edges are not recorded
+def edge_of(edges: CallEdges, key: int) -> int:
+    """The slot of a call edge, made when it is new; -1: there is no room, further edges are not recorded."""
+    i = ((key * MULTIPLIER) >> 12) & edges.mask
+    for _ in range(edges.mask + 1):
+        edge = edges.slots[i]
+        if edge.key == key:
+            return i
+        if edge.key < 0:
+            edge.key = key
+            return i
+        i = (i + 1) & edges.mask
+    return -1
 
 
 @native
-def enter_call(c: State, s: State, calls: State, caller: int, callee: int, back: int) -> None:
-    """Push a frame of the shadow call stack."""
-    depth = c[C.CALL_DEPTH]
+def enter_call(hook: HookState, caller: int, callee: int, return_address: int) -> None:
+    """Push a frame of the shadow call stack; ``caller``: the index of the block."""
+    core = hook.core
+    depth = core.call_depth
     if depth >= C.SHADOW_DEPTH:
         return
-    frame = C.SHADOW + depth * C.SHADOW_ENTRY
-    c[frame + C.CALL_RETURN] = back
-    c[frame + C.CALL_EDGE] = edge_of(calls, (caller << 32) | callee)
-    c[frame + C.CALL_TICKS] = s[L.NOW]
-    c[frame + C.CALL_INSTRUCTIONS] = c[C.INSTRUCTIONS]
-    c[C.CALL_DEPTH] = depth + 1
+    call = core.calls[depth]
+    call.return_address = return_address
+    call.edge = edge_of(hook.call_edges, (caller << 32) | callee)
+    call.ticks = hook.memory.now
+    call.instructions = core.instructions
+    core.call_depth = depth + 1
 
 
 @native
-def close_calls(c: State, s: State, calls: State, depth: int) -> None:
+def close_calls(core: CoreState, now: int, edges: CallEdges, depth: int) -> None:
     """Pop all frames but the first ``depth``, and those that these were entered from by tail calls; count them."""
-    while depth > c[C.CALL_BASE] and c[C.SHADOW + depth * C.SHADOW_ENTRY + C.CALL_RETURN] & 1:
+    while depth > core.call_base and core.calls[depth].return_address & 1:
         depth -= 1
-    for k in range(depth, c[C.CALL_DEPTH]):
-        frame = C.SHADOW + k * C.SHADOW_ENTRY
-        edge = c[frame + C.CALL_EDGE]
-        if edge > 0:
-            calls[edge + C.EDGE_CALLS] += 1
-            calls[edge + C.EDGE_TICKS] += s[L.NOW] - c[frame + C.CALL_TICKS]
-            calls[edge + C.EDGE_INSTRUCTIONS] += c[C.INSTRUCTIONS] - c[frame + C.CALL_INSTRUCTIONS]
-    c[C.CALL_DEPTH] = depth
+    for k in range(depth, core.call_depth):
+        call = core.calls[k]
+        if call.edge >= 0:
+            edge = edges.slots[call.edge]
+            edge.calls += 1
+            edge.ticks += now - call.ticks
+            edge.instructions += core.instructions - call.instructions
+    core.call_depth = depth
 
 
 @native
-def leave_call(c: State, s: State, calls: State, address: int) -> None:
+def leave_call(hook: HookState, address: int) -> None:
     """Pop the frame that returns to ``address``, and those above it that never returned; none: not a return.
 
     The return of a handler pops all of its own.
     """
-    depth = c[C.CALL_DEPTH]
+    core, now = hook.core, hook.memory.now
+    depth = core.call_depth
     if address >= RETURNS_FROM:
-        if depth > c[C.CALL_BASE]:
-            close_calls(c, s, calls, c[C.CALL_BASE])
+        if depth > core.call_base:
+            close_calls(core, now, hook.call_edges, core.call_base)
         return
-    while depth > c[C.CALL_BASE]:
+    while depth > core.call_base:
         depth -= 1
-        if c[C.SHADOW + depth * C.SHADOW_ENTRY + C.CALL_RETURN] & ~1 == address:
-            close_calls(c, s, calls, depth)
+        if core.calls[depth].return_address & ~1 == address:
+            close_calls(core, now, hook.call_edges, depth)
             return
 
 
 @native
-def tail_call(c: State, s: State, calls: State, caller: int, callee: int) -> None:
+def tail_call(hook: HookState, caller: int, callee: int) -> None:
     """Push a frame that returns where the one below it does, and is marked for it: its lowest bit is set."""
-    depth = c[C.CALL_DEPTH]
-    back = c[C.SHADOW + (depth - 1) * C.SHADOW_ENTRY + C.CALL_RETURN] if depth > c[C.CALL_BASE] else 0
-    enter_call(c, s, calls, caller, callee, back | 1)
+    core = hook.core
+    depth = core.call_depth
+    back = core.calls[depth - 1].return_address if depth > core.call_base else 0
+    enter_call(hook, caller, callee, back | 1)
 
 
 @native
-def lost_cycles(c: State, t: State, p: int, b: State, taken: int, address: int) -> int:
-    """Cycles that the branch at the end of record ``p`` costs beyond its issue."""
-    if c[C.TRAITS] & C.PREDICTS == 0:
-        b[BRANCHES] += 1
-        b[TAKEN] += taken
-        return taken * (c[C.REFILL] - (1 if t[p + C.FLAGS] & C.FOUND_IN_DECODE else 0))
-    kind = t[p + C.KIND]
-    target = t[p + C.TARGET] if kind == C.CONDITIONAL else address  # one not taken still has a direction
-    return branch_cycles(b, t[p + C.LAST_PC], kind, taken, target, t[p + C.FALL], t[p + C.EARLY])
+def lost_cycles(core: CoreState, branches: BranchState, block: BlockRecord, taken: int, address: int) -> int:
+    """Cycles that the branch at the end of ``block`` costs beyond its issue."""
+    if core.traits & C.PREDICTS == 0:
+        branches.branches += 1
+        branches.taken += taken
+        return taken * (core.branch_refill - (1 if block.flags & C.FOUND_IN_DECODE else 0))
+    target = block.target if block.kind == C.CONDITIONAL else address  # one not taken still has a direction
+    return branch_cycles(branches, block, taken, target)
 
 
 @native
-def follow(c: State, s: State, t: State, p: int, kind: int, calls: State, address: int) -> None:
+def follow(hook: HookState, index: int, address: int) -> None:
     """Keep the last taken branches and the call stack. Not modelled: tail calls by a register."""
-    at = c[C.RING_AT]
-    c[C.RING_AT] = (at + 1) & (C.RING_SIZE - 1)
-    entry = C.RING + at * C.RING_ENTRY
-    c[entry + C.RING_FROM] = t[p + C.LAST_PC]
-    c[entry + C.RING_TO] = address
-    if kind >= C.CALL:
-        if kind <= C.INDIRECT_CALL:
-            enter_call(c, s, calls, p // C.BLOCK, address, t[p + C.FALL])
-        elif kind <= C.INDIRECT:
-            leave_call(c, s, calls, address)
-    elif t[p + C.FLAGS] & C.TAIL_CALL and address == t[p + C.TARGET]:
-        tail_call(c, s, calls, p // C.BLOCK, address)
+    core, block = hook.core, hook.blocks.records[index]
+    branch = core.branch_ring[core.ring_next]
+    core.ring_next = (core.ring_next + 1) & (C.RING_SIZE - 1)
+    branch.source = block.last_pc
+    branch.target = address
+    if block.kind >= C.CALL:
+        if block.kind <= C.INDIRECT_CALL:
+            enter_call(hook, index, address, block.fall_through)
+        elif block.kind <= C.INDIRECT:
+            leave_call(hook, address)
+    elif block.flags & C.TAIL_CALL and address == block.target:
+        tail_call(hook, index, address)
 
 
 @native
-def leave(c: State, s: State, t: State, b: State, calls: State, address: int) -> None:
+def leave(hook: HookState, address: int) -> None:
     """Close the block that ran, control going to ``address``; one that faulted is settled when that is explained."""
-    p = c[C.PREVIOUS]
-    if p < 0 or c[C.FAULT] != C.NO_FAULT:
+    core, memory = hook.core, hook.memory
+    index = core.open_block
+    if index < 0 or core.fault != C.NO_FAULT:
         return
-    kind = t[p + C.KIND]
-    flags = t[p + C.FLAGS]
-    with_branch = c[C.WITH_BRANCH]
+    block = hook.blocks.records[index]
+    flags = block.flags
+    with_branch = core.with_branch
     taken = 0
     free = 0
-    now = s[L.NOW] + t[p + C.TICKS] - c[C.CONSUMED]
+    now = memory.now + block.ticks - core.consumed
     if with_branch:
-        shared = min(now - s[L.NOW], t[p + C.SHARES])
-        t[p + C.SHARED_TICKS] += shared
+        shared = min(now - memory.now, block.shares)
+        block.shared_ticks += shared
         now -= shared
-    if c[C.CURSOR] != c[C.CURSOR_END] and flags & C.CONDITIONAL_ACCESS == 0:
-        c[C.LOST] += 1
-    c[C.PREVIOUS] = -1
-    c[C.READY_BASE] = now
-    if kind != C.FALLS:
-        taken = 0 if address == t[p + C.FALL] and flags & C.ALWAYS == 0 else 1
-        lost = lost_cycles(c, t, p, b, taken, address) * L.TICK
+    if core.cursor != core.cursor_end and flags & C.CONDITIONAL_ACCESS == 0:
+        core.unforeseen += 1
+    core.open_block = -1
+    core.ready_base = now
+    if block.kind != C.FALLS:
+        taken = 0 if address == block.fall_through and flags & C.ALWAYS == 0 else 1
+        lost = lost_cycles(core, hook.branches, block, taken, address) * TICK
         if lost:
-            t[p + C.BRANCH_TICKS] += lost
+            block.branch_ticks += lost
             now += lost
         elif flags & (C.LEAVES_SLOT_WITH_BRANCH if with_branch else C.LEAVES_SLOT):
             free = 1
-    s[L.NOW] = now
-    c[C.TAKEN] = taken
-    c[C.SLOT_FREE] = free
+    memory.now = now
+    core.branch_taken = taken
+    core.slot_free = free
     if taken:
-        follow(c, s, t, p, kind, calls, address)
+        follow(hook, index, address)
 
 
 @native
-def carry(c: State, s: State, t: State, p: int, i: int) -> None:
-    """Wait for results that block ``p`` left in flight and block ``i`` reads early."""
+def carry(core: CoreState, memory: MemoryState, last: BlockRecord, block: BlockRecord) -> None:
+    """Wait for results that ``last`` left in flight and ``block`` reads early."""
     wait = 0
     for k in range(C.READIES):
-        late = t[p + C.READY + k]
+        late = last.ready[k]
         if late == 0:
             break
         for m in range(C.NEEDED):
-            need = t[i + C.NEEDS + m]
+            need = block.needs[m]
             if need == 0:
                 break
             if need >> 32 == late >> 32:
-                ready = c[C.READY_BASE] + (late & 0xFFFFFFFF)
-                wait = max(wait, ready - s[L.NOW] - ((need & 0xFFFFFFFF) - 1))
-    s[L.NOW] += wait
-    t[i + C.CARRY_TICKS] += wait
+                ready = core.ready_base + (late & 0xFFFFFFFF)
+                wait = max(wait, ready - memory.now - ((need & 0xFFFFFFFF) - 1))
+    memory.now += wait
+    block.carry_ticks += wait
 
 
 @native
-def prefetch(c: State, s: State, t: State, i: int) -> None:
-    """Wait for the first bytes of block ``i``, a Cortex-M4's, as its prefetch was left; a taken branch empties that."""
-    shift = (C.AFTER_BRANCH if c[C.TAKEN] else c[C.PREFETCHED]) * C.STATE_BITS
+def prefetch(core: CoreState, memory: MemoryState, block: BlockRecord) -> None:
+    """Wait for the first bytes of ``block``, a Cortex-M4's, as its prefetch was left; a taken branch empties that."""
+    shift = (C.AFTER_BRANCH if core.branch_taken else core.prefetch_state) * C.STATE_BITS
     mask = (1 << C.STATE_BITS) - 1
-    wait = (t[i + C.PREFETCH_COSTS] >> shift & mask) * L.TICK
-    s[L.NOW] += wait
-    t[i + C.PREFETCH_TICKS] += wait
-    c[C.PREFETCHED] = t[i + C.PREFETCH_LEAVES] >> shift & mask
+    wait = (block.prefetch_costs >> shift & mask) * TICK
+    memory.now += wait
+    block.prefetch_ticks += wait
+    core.prefetch_state = block.prefetch_leaves >> shift & mask
 
 
 @native
-def waits(c: State, s: State) -> int:
+def waits(core: CoreState, now: int) -> int:
     """Whether to stop at a block of a loop that seems to wait."""
-    if s[L.NOW] < c[C.WAIT_FROM]:
+    if now < core.wait_from:
         return 0
-    if c[C.WAIT_PASS] > 0:
-        c[C.WAIT_PASS] -= 1
+    if core.waits_to_pass > 0:
+        core.waits_to_pass -= 1
         return 0
     return 1
 
 
 @native
-def enter(c: State, s: State, t: State, i: int, last: int) -> None:
-    """Open block record ``i``; ``last`` is the record left before it, or -1."""
-    flags = t[i + C.FLAGS]
-    first, end = t[i + C.FIRST], t[i + C.END]
-    t[i + C.RUNS] += 1
-    c[C.INSTRUCTIONS] += t[i + C.COUNT_OF]
-    stall = core_data.fetch_while(s, t[i + C.ADDRESS], t[i + C.SIZE], t[i + C.RATE])
+def enter(hook: HookState, index: int) -> None:
+    """Open the block of that index."""
+    core, memory, last = hook.core, hook.memory, hook.core.last_block
+    block = hook.blocks.records[index]
+    flags = block.flags
+    block.runs += 1
+    core.instructions += block.instruction_count
+    stall = core_data.fetch_while(memory, block.address, block.size, block.rate)
     with_branch = 0
     if stall:
-        t[i + C.FETCH_TICKS] += stall
-    elif c[C.SLOT_FREE] and t[i + C.SHARES]:
+        block.fetch_ticks += stall
+    elif core.slot_free and block.shares:
         with_branch = 1
     if flags & C.MOVES_STACK:
-        c[C.STACK_KNOWN] = -1
-    elif c[C.STACK_KNOWN] < 0:
-        c[C.STACK_KNOWN] = 0
-    prefetch(c, s, t, i)
-    if last >= 0 and t[last + C.READY_MASK] & t[i + C.NEEDS_MASK]:
-        carry(c, s, t, last, i)
-    c[C.PREVIOUS] = i
-    c[C.ENTERED] = i
-    c[C.CONSUMED] = 0
-    c[C.WITH_BRANCH] = with_branch
-    c[C.CURSOR] = first
-    c[C.CURSOR_END] = end
+        core.stack_known = -1
+    elif core.stack_known < 0:
+        core.stack_known = 0
+    prefetch(core, memory, block)
+    if last >= 0 and hook.blocks.records[last].ready_mask & block.needs_mask:
+        carry(core, memory, hook.blocks.records[last], block)
+    core.open_block = index
+    core.last_block = index
+    core.consumed = 0
+    core.with_branch = with_branch
+    core.cursor = block.first_access
+    core.cursor_end = block.accesses_end

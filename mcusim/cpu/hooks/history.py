@@ -8,110 +8,119 @@ address. Not modelled: calls of more contexts, and deeper ones, than there is ro
 from __future__ import annotations
 
 from mcusim.cpu import state_layout as C
+from mcusim.cpu.hook_state import HookState
+from mcusim.cpu.state_layout import CoreState, InterruptedCode, ShadowCall, SuspendedContext
 from mcusim.cpu.system import exception_layout as X
-from mcusim.memory import state_layout as L
-from mcusim.native.compile import State, native
+from mcusim.cpu.system.exception_layout import ExceptionState
+from mcusim.native import host_memory as host
+from mcusim.native.compile import native
+from mcusim.native.structs import address_of
+
+CALL_BYTES = 8 * ShadowCall.WORDS
 
 
 @native
-def note(x: State, what: int, time: int, first: int, second: int) -> None:
+def note(exceptions: ExceptionState, what: int, time: int, first: int, second: int) -> None:
     """An entry of the log; the last ones are lost where nobody looks for long."""
-    if x[X.LOG_USED] < X.LOG_SIZE:
-        at = X.LOG + x[X.LOG_USED] * X.LOG_ENTRY
-        x[at + X.LOG_WHAT], x[at + X.LOG_TIME], x[at + X.LOG_FIRST], x[at + X.LOG_SECOND] = what, time, first, second
-        x[X.LOG_USED] += 1
+    if exceptions.log_used < X.LOG_SIZE:
+        entry = exceptions.log[exceptions.log_used]
+        entry.what, entry.time, entry.first, entry.second = what, time, first, second
+        exceptions.log_used += 1
 
 
 @native
-def pushed(c: State, s: State, x: State, since: int, frame: int) -> None:
-    """From ``since`` on a frame was pushed at ``frame``; ``x[RETURN_TO]`` is its EXC_RETURN."""
+def pushed(core: CoreState, exceptions: ExceptionState, since: int, frame: int) -> None:
+    """From ``since`` on a frame was pushed at ``frame``; ``exceptions.return_to`` is its EXC_RETURN."""
     low = 0
-    if x[X.RETURN_TO] & X.ON_PROCESS:
-        low = min(c[C.OTHER_LOW], frame)
-        c[C.OTHER_LOW] = X.NEVER
-    note(x, X.PUSHED, since, frame, low)
-    n = c[C.NESTED]
-    c[C.NESTED] = n + 1
-    if n < C.NESTS_DEPTH:
-        at = C.NESTS + n * C.NEST
-        c[at + C.NEST_FRAME], c[at + C.NEST_SINCE] = frame, since
-        c[at + C.NEST_BASE], c[at + C.NEST_DEPTH] = c[C.CALL_BASE], c[C.CALL_DEPTH]
-        c[at + C.NEST_INSTRUCTIONS] = c[C.INSTRUCTIONS]
-        c[C.CALL_BASE] = c[C.CALL_DEPTH]
+    if exceptions.return_to & X.ON_PROCESS:
+        low = min(core.other_stack_low, frame)
+        core.other_stack_low = X.NEVER
+    note(exceptions, X.PUSHED, since, frame, low)
+    depth = core.nested
+    core.nested = depth + 1
+    if depth < C.NESTS_DEPTH:
+        code = core.interrupted[depth]
+        code.frame, code.since = frame, since
+        code.call_base, code.call_depth = core.call_base, core.call_depth
+        code.instructions = core.instructions
+        core.call_base = core.call_depth
 
 
 @native
-def begun(c: State, s: State, x: State, place: int, depth: int) -> None:
-    """The handler of ``place`` begins, ``depth`` of them being active."""
-    note(x, X.BEGUN | place << 4 | depth << 16, s[L.NOW], x[X.ARRIVED + place], 0)
-    if x[X.LOG_USED] >= X.LOG_SIZE - X.LOG_SPARE and c[C.STOP] == C.RUNNING:
-        c[C.STOP] = C.FLUSH
+def begun(hook: HookState, index: int, depth: int) -> None:
+    """The handler of exception ``index`` begins, ``depth`` of them being active."""
+    core, exceptions = hook.core, hook.exceptions
+    note(exceptions, X.BEGUN | index << 4 | depth << 16, hook.memory.now, exceptions.pending_since[index], 0)
+    if exceptions.log_used >= X.LOG_SIZE - X.LOG_SPARE and core.stop == C.RUNNING:
+        core.stop = C.FLUSH
 
 
 @native
-def ended(s: State, x: State, place: int) -> None:
-    """The handler of ``place`` returns."""
-    note(x, X.ENDED | place << 4, s[L.NOW], 0, 0)
+def ended(exceptions: ExceptionState, index: int, now: int) -> None:
+    """The handler of exception ``index`` returns."""
+    note(exceptions, X.ENDED | index << 4, now, 0, 0)
 
 
 @native
-def put_off(c: State, at: int) -> None:
-    """Keep the calls of the context that nest record ``at`` names: in its slot, a free one, or the oldest."""
-    best = C.CONTEXTS
+def slot_for(core: CoreState, frame: int) -> SuspendedContext:
+    """Where the context that goes on with ``frame`` is kept: in its slot, a free one, or the oldest."""
+    oldest = core.contexts[0]
     for i in range(C.CONTEXTS_KEPT):
-        k = C.CONTEXTS + i * C.CONTEXT
-        if c[k + C.CONTEXT_FRAME] == c[at + C.NEST_FRAME]:
-            best = k
-            break
-        if c[k + C.CONTEXT_SINCE] < c[best + C.CONTEXT_SINCE]:
-            best = k
-    calls = min(c[at + C.NEST_DEPTH] - c[at + C.NEST_BASE], C.CONTEXT_CALLS)
-    c[best + C.CONTEXT_FRAME], c[best + C.CONTEXT_SINCE] = c[at + C.NEST_FRAME], c[at + C.NEST_SINCE]
-    c[best + C.CONTEXT_INSTRUCTIONS], c[best + C.CONTEXT_DEPTH] = c[at + C.NEST_INSTRUCTIONS], calls
-    base = C.SHADOW + c[at + C.NEST_BASE] * C.SHADOW_ENTRY
-    for i in range(calls * C.SHADOW_ENTRY):
-        c[best + C.CONTEXT_FRAMES + i] = c[base + i]
+        context = core.contexts[i]
+        if context.frame == frame:
+            return context
+        if context.since < oldest.since:
+            oldest = context
+    return oldest
 
 
 @native
-def taken_up(c: State, at: int, frame: int) -> int:
-    """Let the calls of the context with ``frame`` be those that nest record ``at`` has; 0 where there are none."""
-    c[at + C.NEST_DEPTH] = c[at + C.NEST_BASE]
+def suspend(core: CoreState, code: InterruptedCode) -> None:
+    """Keep the calls of the context that ``code`` has."""
+    context = slot_for(core, code.frame)
+    calls = min(code.call_depth - code.call_base, C.CONTEXT_CALLS)
+    context.frame, context.since = code.frame, code.since
+    context.instructions, context.call_count = code.instructions, calls
+    host.copy(address_of(context.calls[0]), address_of(core.calls[code.call_base]), calls * CALL_BYTES)
+
+
+@native
+def resume(core: CoreState, code: InterruptedCode, frame: int) -> int:
+    """Let the calls of the context with ``frame`` be those that ``code`` has; 0 where there are none."""
+    code.call_depth = code.call_base
     for i in range(C.CONTEXTS_KEPT):
-        k = C.CONTEXTS + i * C.CONTEXT
-        calls = c[k + C.CONTEXT_DEPTH]
-        if c[k + C.CONTEXT_FRAME] != frame or c[at + C.NEST_BASE] + calls > C.SHADOW_DEPTH:
+        context = core.contexts[i]
+        if context.frame != frame or code.call_base + context.call_count > C.SHADOW_DEPTH:
             continue
-        c[k + C.CONTEXT_FRAME] = 0
-        base = C.SHADOW + c[at + C.NEST_BASE] * C.SHADOW_ENTRY
-        for j in range(calls * C.SHADOW_ENTRY):
-            c[base + j] = c[k + C.CONTEXT_FRAMES + j]
-        c[at + C.NEST_DEPTH] += calls
-        c[at + C.NEST_SINCE], c[at + C.NEST_INSTRUCTIONS] = c[k + C.CONTEXT_SINCE], c[k + C.CONTEXT_INSTRUCTIONS]
+        context.frame = 0
+        size = context.call_count * CALL_BYTES
+        host.copy(address_of(core.calls[code.call_base]), address_of(context.calls[0]), size)
+        code.call_depth += context.call_count
+        code.since, code.instructions = context.since, context.instructions
         return 1
     return 0
 
 
 @native
-def popped(c: State, s: State, x: State, frame: int, value: int) -> None:
+def popped(hook: HookState, frame: int, value: int) -> None:
     """The frame at ``frame`` was popped, as EXC_RETURN ``value`` says: its calls go on."""
-    note(x, X.POPPED, s[L.NOW], frame, value)
+    core, now = hook.core, hook.memory.now
+    note(hook.exceptions, X.POPPED, now, frame, value)
     if value & X.ON_PROCESS:
-        c[C.OTHER_LOW] = X.NEVER
-    n = c[C.NESTED] - 1
-    c[C.NESTED] = max(0, n)
-    if n < 0 or n >= C.NESTS_DEPTH:
+        core.other_stack_low = X.NEVER
+    depth = core.nested - 1
+    core.nested = max(0, depth)
+    if depth < 0 or depth >= C.NESTS_DEPTH:
         return
-    at = C.NESTS + n * C.NEST
+    code = core.interrupted[depth]
     same = 1
-    if c[at + C.NEST_FRAME] != frame:
-        put_off(c, at)
-        same = taken_up(c, at, frame)
-    c[C.CALL_BASE], c[C.CALL_DEPTH] = c[at + C.NEST_BASE], c[at + C.NEST_DEPTH]
+    if code.frame != frame:
+        suspend(core, code)
+        same = resume(core, code, frame)
+    core.call_base, core.call_depth = code.call_base, code.call_depth
     if same:
-        away = s[L.NOW] - c[at + C.NEST_SINCE]
-        issued = c[C.INSTRUCTIONS] - c[at + C.NEST_INSTRUCTIONS]
-        for k in range(c[C.CALL_BASE], c[C.CALL_DEPTH]):
-            call = C.SHADOW + k * C.SHADOW_ENTRY
-            c[call + C.CALL_TICKS] += away
-            c[call + C.CALL_INSTRUCTIONS] += issued
+        away = now - code.since
+        issued = core.instructions - code.instructions
+        for k in range(core.call_base, core.call_depth):
+            core.calls[k].ticks += away
+            core.calls[k].instructions += issued

@@ -23,79 +23,94 @@ instruction, which looks not taken. The state array also contains the store buff
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from mcusim.cpu import state_layout as C
-from mcusim.native.compile import State, native
-from mcusim.native.records import Record
+from mcusim.cpu.state_layout import BlockRecord
+from mcusim.native.compile import native
+from mcusim.native.structs import Struct, Structs, Words
 
 ENTRIES = 64
 STORE_ENTRIES, STORE_BANKS = 4, 2
 
-# of the BTAC; COUNTER: 0 and 1 not taken, 2 and 3 taken
-entry = Record("BTAC entry")
-TAG, TARGET, COUNTER = entry.fields("TAG", "TARGET", "COUNTER")
-ENTRY = entry.freeze()
 
-# the array: counters, the BTAC, of the store buffer when each entry is given back, when each bank is done, next entry
-state = Record("branch state")
-BRANCHES, TAKEN, MISPREDICTED = state.fields("BRANCHES", "TAKEN", "MISPREDICTED")
-BTAC = state.array("BTAC", ENTRY * ENTRIES)
-STORE_FREE, STORE_BANK = state.array("STORE_FREE", STORE_ENTRIES), state.array("STORE_BANK", STORE_BANKS)
-STORE_NEXT = state.field("STORE_NEXT")
-BRANCH_STATE = state.freeze()
+class BtacEntry(Struct):
+    """``address``: of the branch, -1: it is empty; ``counter``: 0 and 1 not taken, 2 and 3 taken."""
+
+    address: int
+    target: int
+    counter: int
+
+
+class BranchState(Struct, root=True):
+    """Counts, the BTAC, of the store buffer when each entry is given back, when each bank is done, the next entry."""
+
+    branches: int
+    taken: int
+    mispredicted: int
+    btac: Annotated[Structs[BtacEntry], ENTRIES]
+    store_free: Annotated[Words, STORE_ENTRIES]
+    bank_done: Annotated[Words, STORE_BANKS]
+    next_store: int
+
 
 STATIC_TAKEN = 1  # cycles: predicted by the decoder, not by the fetch unit
 MISPREDICT, MISPREDICT_EARLY = 8, 6
 
 
 @native
-def reset(b: State) -> None:
+def reset(state: BranchState) -> None:
     """Forget all branches and counts, and empty the store buffer."""
-    for i in range(BRANCH_STATE):
-        b[i] = 0
+    state.branches = state.taken = state.mispredicted = state.next_store = 0
     for i in range(ENTRIES):
-        b[BTAC + i * ENTRY + TAG] = -1
+        entry = state.btac[i]
+        entry.address, entry.target, entry.counter = -1, 0, 0
+    for i in range(STORE_ENTRIES):
+        state.store_free[i] = 0
+    for i in range(STORE_BANKS):
+        state.bank_done[i] = 0
 
 
 @native
-def train(b: State, entry: int, address: int, taken: int, target: int) -> None:
+def train(entry: BtacEntry, address: int, taken: int, target: int) -> None:
     """Move the counter of ``entry`` towards what happened; a taken branch that it does not have replaces its branch."""
-    if b[entry + TAG] != address:
+    if entry.address != address:
         if taken:
-            b[entry + TAG] = address
-            b[entry + TARGET] = target
-            b[entry + COUNTER] = 2
+            entry.address = address
+            entry.target = target
+            entry.counter = 2
     elif taken:
-        b[entry + TARGET] = target
-        b[entry + COUNTER] = min(b[entry + COUNTER] + 1, 3)
+        entry.target = target
+        entry.counter = min(entry.counter + 1, 3)
     else:
-        b[entry + COUNTER] = max(b[entry + COUNTER] - 1, 0)
+        entry.counter = max(entry.counter - 1, 0)
 
 
 @native
-def branch_cycles(b: State, address: int, kind: int, taken: int, target: int, fall_through: int, early: int) -> int:
-    """Cycles that a block loses by ending in the branch at ``address``; updates the predictor and the counts.
+def branch_cycles(state: BranchState, block: BlockRecord, taken: int, target: int) -> int:
+    """Cycles that ``block`` loses by ending in its branch; updates the predictor and the counts.
 
-    ``kind``: how a block ends, as in ``mcusim.cpu.state_layout``. ``target``: of a direct branch its target, taken or
-    not; of others where it went. ``early``: the flags were set three or more cycles before a conditional branch.
+    ``target``: of a direct branch its target, taken or not; of others where it went.
     """
+    address, kind = block.last_pc, block.kind
     if kind == C.UNCONDITIONAL:
         taken = 1  # to the next instruction, too
-    b[BRANCHES] += 1
-    b[TAKEN] += taken
+    state.branches += 1
+    state.taken += taken
     direct = C.CONDITIONAL <= kind <= C.CALL
-    entry = BTAC + ((address >> 1) ^ (address >> 7)) % ENTRIES * ENTRY
+    entry = state.btac[((address >> 1) ^ (address >> 7)) % ENTRIES]
     lost = 0
-    if b[entry + TAG] == address:
-        guess = 1 if b[entry + COUNTER] >= 2 else 0
-        right = guess == taken and (taken == 0 or direct or b[entry + TARGET] == target)
+    if entry.address == address:
+        guess = 1 if entry.counter >= 2 else 0
+        right = guess == taken and (taken == 0 or direct or entry.target == target)
     else:
         guess = taken if direct else 0
         if kind == C.CONDITIONAL:
-            guess = 1 if target < fall_through else 0
+            guess = 1 if target < block.fall_through else 0
         right = guess == taken
         lost = STATIC_TAKEN * taken
-    train(b, entry, address, taken, target)
+    train(entry, address, taken, target)
     if right:
         return lost
-    b[MISPREDICTED] += 1
-    return MISPREDICT_EARLY if early and kind == C.CONDITIONAL else MISPREDICT
+    state.mispredicted += 1
+    return MISPREDICT_EARLY if block.flags_early and kind == C.CONDITIONAL else MISPREDICT

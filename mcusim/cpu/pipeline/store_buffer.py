@@ -25,38 +25,38 @@ path's).
 
 from __future__ import annotations
 
-from mcusim.cpu.pipeline.branch_predictor import STORE_BANK, STORE_ENTRIES, STORE_FREE, STORE_NEXT
+from mcusim.cpu.pipeline.branch_predictor import STORE_ENTRIES, BranchState
 from mcusim.memory.state_layout import TICK
-from mcusim.native.compile import State, native
+from mcusim.native.compile import native
 
 WORD, MERGE, GIVE_BACK = 1 * TICK, 4 * TICK, 2 * TICK
 
 
 @native
-def write_word(b: State, word: int, start: int, duration: int) -> int:
+def write_word(state: BranchState, word: int, start: int, duration: int) -> int:
     """Occupy the bank of word number ``word`` from ``start`` or when it is free; returns when it is done."""
-    bank = STORE_BANK + (word & 1)
-    b[bank] = max(b[bank], start) + duration
-    return int(b[bank])
+    done = max(state.bank_done[word & 1], start) + duration
+    state.bank_done[word & 1] = done
+    return done
 
 
 @native
-def store_stall(b: State, now: int, address: int, size: int) -> int:
+def store_stall(state: BranchState, now: int, address: int, size: int) -> int:
     """Ticks that a store of ``size`` bytes (1 to 8) at time ``now`` waits for an entry; then it has one.
 
-    ``b``: the state array of ``mcusim.cpu.pipeline.branch_predictor``; times in ticks, not falling from call to call.
+    Times are in ticks, not falling from call to call.
     """
-    slot = b[STORE_NEXT]
-    stall = max(b[STORE_FREE + slot] - now, 0)
+    slot = state.next_store
+    stall = max(state.store_free[slot] - now, 0)
     first = address >> 2
     last = (address + size - 1) >> 2
     whole = (address | size) & 3 == 0
     done = now
     for word in range(first, last + 1):
-        done = max(done, write_word(b, word, now + stall, WORD if whole else MERGE))
-    b[STORE_FREE + slot] = done if whole else done + GIVE_BACK
-    b[STORE_NEXT] = (slot + 1) % STORE_ENTRIES
-    return int(stall)
+        done = max(done, write_word(state, word, now + stall, WORD if whole else MERGE))
+    state.store_free[slot] = done if whole else done + GIVE_BACK
+    state.next_store = (slot + 1) % STORE_ENTRIES
+    return stall
 
 
 @native

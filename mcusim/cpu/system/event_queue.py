@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any
 
-from mcusim.cpu import state_layout as C
+from mcusim.cpu.state_layout import CoreState
 from mcusim.cpu.system.exception_layout import NEVER
 from mcusim.errors import UsageError
-from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import TICK, MemoryState
 
 
 class QueuedEvent:
@@ -32,17 +31,17 @@ class QueuedEvent:
 class EventQueue:
     """Events by cycle, those of one cycle in the order in which they were entered."""
 
-    def __init__(self, core: Any, memory: Any) -> None:
+    def __init__(self, core: CoreState, memory: MemoryState) -> None:
         self._core, self._memory = core, memory
         self._heap: list[tuple[int, int, QueuedEvent]] = []
         self._order = count()
         self._due: int | None = None  # the cycle whose event runs
-        core[C.EVENT_DUE] = NEVER
+        core.event_due = NEVER
 
     @property
     def now(self) -> int:
         """Ticks: of the event that runs when it was due, else the core's clock."""
-        return int(self._memory[L.NOW]) if self._due is None else self._due * L.TICK
+        return self._memory.now if self._due is None else self._due * TICK
 
     def at(self, cycle: int, callback: Callable[[], object]) -> QueuedEvent:
         """Call ``callback`` before the first block that begins at or after ``cycle``; a past one is due at once.
@@ -58,8 +57,8 @@ class EventQueue:
 
     def run(self) -> None:
         """Call all that is due by now."""
-        now = int(self._memory[L.NOW])
-        while self._heap and self._heap[0][0] * L.TICK <= now:
+        now = self._memory.now
+        while self._heap and self._heap[0][0] * TICK <= now:
             event = heappop(self._heap)[2]
             if not event.cancelled:
                 self._due = event.cycle
@@ -72,5 +71,5 @@ class EventQueue:
     def _schedule(self) -> None:
         while self._heap and self._heap[0][2].cancelled:
             heappop(self._heap)
-        self._core[C.EVENT_DUE] = self._heap[0][0] * L.TICK if self._heap else NEVER
-        self._core[C.HORIZON] = 0
+        self._core.event_due = self._heap[0][0] * TICK if self._heap else NEVER
+        self._core.horizon = 0

@@ -18,8 +18,8 @@ STORM = 1000  # entries in a row that no frame was pushed or popped between
 
 
 class ExceptionLog:
-    """``latencies`` in ticks by place; ``depths``: how often so many handlers were active when one began; ``stacks``:
-    frame addresses on process stacks, and the lowest address stored to before. ``storm``: the place of an exception
+    """``latencies`` in ticks by index; ``depths``: how often so many handlers were active when one began; ``stacks``:
+    frame addresses on process stacks, and the lowest address stored to before. ``storm``: the index of an exception
     that lately came again each time its handler had ended, so that nothing else ran; 0 for none. ``left_out``: entries
     not kept."""
 
@@ -33,21 +33,21 @@ class ExceptionLog:
         self._entries = 0
 
     def add(self, entries: Any) -> None:
-        """Rows of ``LOG_ENTRY`` words."""
-        kind = entries[:, X.LOG_WHAT] & 15
+        """An array of :class:`~mcusim.cpu.system.exception_layout.LogEntry`."""
+        kind = entries["what"] & 15
         began = entries[kind == X.BEGUN]
-        place, depth = began[:, X.LOG_WHAT] >> 4 & 0xFFF, began[:, X.LOG_WHAT] >> 16
-        for where, ticks in zip(place.tolist(), (began[:, X.LOG_TIME] - began[:, X.LOG_FIRST]).tolist(), strict=True):
+        index, depth = began["what"] >> 4 & 0xFFF, began["what"] >> 16
+        for where, ticks in zip(index.tolist(), (began["time"] - began["first"]).tolist(), strict=True):
             self.latencies[where][ticks] += 1
         self.depths.update(depth.tolist())
         chained = len(began) >= STORM and not np.isin(kind, (X.PUSHED, X.POPPED)).any()
-        self.storm = int(np.bincount(place).argmax()) if chained else 0
-        pushed = entries[(kind == X.PUSHED) & (entries[:, X.LOG_SECOND] > 0)]
-        for frame, low in zip(pushed[:, X.LOG_FIRST].tolist(), pushed[:, X.LOG_SECOND].tolist(), strict=True):
+        self.storm = int(np.bincount(index).argmax()) if chained else 0
+        pushed = entries[(kind == X.PUSHED) & (entries["second"] > 0)]
+        for frame, low in zip(pushed["first"].tolist(), pushed["second"].tolist(), strict=True):
             if frame in self.stacks or len(self.stacks) < MOST_FRAMES:
                 self.stacks[frame] = min(low, self.stacks.get(frame, low))
-        popped = entries[(kind == X.POPPED) & (entries[:, X.LOG_SECOND] & X.ON_PROCESS > 0)]
-        for frame in popped[:, X.LOG_FIRST].tolist():
+        popped = entries[(kind == X.POPPED) & (entries["second"] & X.ON_PROCESS > 0)]
+        for frame in popped["first"].tolist():
             if len(self.stacks) < MOST_FRAMES:
                 self.stacks.setdefault(frame, frame)
         if self.keeps:
@@ -62,4 +62,4 @@ class ExceptionLog:
     @property
     def entries(self) -> Any:
         """Those that were kept, in order."""
-        return np.concatenate(self._kept) if self._kept else np.zeros((0, X.LOG_ENTRY), np.int64)
+        return np.concatenate(self._kept) if self._kept else np.zeros(0, X.LogEntry.numpy_type())

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from mcusim.cpu import state_layout as C
+from mcusim.cpu.state_layout import CoreState
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic
 from mcusim.cpu.system.event_queue import EventQueue, QueuedEvent
 from mcusim.cpu.system.exception_log import ExceptionLog
 from mcusim.errors import UsageError
-from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import TICK
 
 _NAMES = {2: "NMI", 3: "HardFault", 4: "MemManage", 5: "BusFault", 6: "UsageFault", 11: "SVCall", 14: "PendSV",
           15: "SysTick"}  # fmt: skip
@@ -74,46 +73,46 @@ class ExceptionCount:
 class Interrupts:
     """The interrupt lines of a core, numbered from 0; each method raises UsageError for a line that is not there."""
 
-    def __init__(self, core: Any, events: EventQueue, lines: int = X.LINES) -> None:
-        self.state: Any = np.zeros(X.EXCEPTIONS, np.int64)
-        self.state[X.IMPLEMENTED] = nvic.SYSTEM
+    def __init__(self, core: CoreState, events: EventQueue, lines: int = X.LINES) -> None:
+        self.state = X.ExceptionState(np.zeros(X.ExceptionState.WORDS, np.int64))
+        self.state.implemented[0] = nvic.SYSTEM
         for line in range(lines):
-            self.state[X.IMPLEMENTED + 1 + line // 32] |= 1 << line % 32
+            self.state.implemented[1 + line // 32] |= 1 << line % 32
         self._core, self._events = core, events
         self.log = ExceptionLog()
         self.reset()
-        core[C.SYSTICK_DUE] = X.NEVER
+        core.systick_due = X.NEVER
         self.late: Callable[[int], int] | None = None  # cycles that a line's signal takes to the core
         self._coming: dict[int, QueuedEvent] = {}
 
     def reset(self) -> None:
         """As after a system reset; counts, and whether there is a vector table, stay."""
         x = self.state
-        for low, high in ((X.PENDING, X.COUNT), (X.CURRENT, X.HANDLER)):
-            x[low:high] = 0
-        x[X.CFSR] = x[X.HFSR] = x[X.EVENT] = x[X.SEV_ON_PEND] = 0
-        x[X.PRIORITY + X.NMI], x[X.PRIORITY + X.HARD_FAULT] = -2, -1
-        x[X.ENABLED] = sum(1 << number for number in _ALWAYS)
-        x[X.GROUP_SHIFT] = 1
+        x.zero(X.ExceptionState.pending, X.ExceptionState.pending_since)
+        x.zero(X.ExceptionState.current, X.ExceptionState.lazy_frame)
+        x.cfsr = x.hfsr = x.event = x.sev_on_pend = 0
+        x.priority[X.NMI], x.priority[X.HARD_FAULT] = -2, -1
+        x.enabled[0] = sum(1 << number for number in _ALWAYS)
+        x.group_shift = 1
 
     def pend(self, irq: int) -> None:
         """A pulse on a line: its exception becomes pending."""
-        nvic.pend(self.state, self._place(irq), self._events.now)
-        self._core[C.HORIZON] = 0
+        nvic.pend(self.state, self._index(irq), self._events.now)
+        self._core.horizon = 0
 
     def raise_line(self, irq: int) -> None:
         """The line goes high: it is pending, again when its handler returns, until :meth:`lower_line`."""
-        later = self.late(irq) if self.late is not None and self._place(irq) else 0
+        later = self.late(irq) if self.late is not None and self._index(irq) else 0
         if later:
-            self._coming[irq] = self._events.at(self._events.now // L.TICK + later, partial(self._rise, irq))
+            self._coming[irq] = self._events.at(self._events.now // TICK + later, partial(self._rise, irq))
         else:
             self._rise(irq)
 
     def _rise(self, irq: int) -> None:
         self._coming.pop(irq, None)
-        index = self._place(irq)
-        self.state[X.HIGH + (index >> 5)] |= 1 << (index & 31)
-        if not self.state[X.ACTIVE + (index >> 5)] >> (index & 31) & 1:
+        index = self._index(irq)
+        nvic.add(self.state.line_high, index)
+        if not nvic.has(self.state.active, index):
             self.pend(irq)
 
     def lower_line(self, irq: int) -> None:
@@ -121,34 +120,33 @@ class Interrupts:
         coming = self._coming.pop(irq, None)
         if coming is not None:
             coming.cancel()
-        index = self._place(irq)
-        self.state[X.HIGH + (index >> 5)] &= ~(1 << (index & 31))
+        index = self._index(irq)
+        nvic.drop(self.state.line_high, index)
 
     def enabled(self, irq: int) -> bool:
         """Whether the program has enabled the line."""
-        index = self._place(irq)
-        return bool(self.state[X.ENABLED + (index >> 5)] >> (index & 31) & 1)
+        return bool(nvic.has(self.state.enabled, self._index(irq)))
 
     def waited_for(self) -> list[int]:
         """The lines that the program has enabled and that were never taken."""
         enabled = (n for n in range(X.LINES) if self.enabled(n))
-        return [n for n in enabled if not self.state[X.COUNT + X.FIRST_LINE + n]]
+        return [n for n in enabled if not self.state.entries[X.FIRST_LINE + n]]
 
     def with_vectors(self) -> None:
         """The program has a vector table: exceptions are taken."""
-        self.state[X.VECTORS] = 1
+        self.state.vector_table = 1
 
     @property
     def may_come(self) -> bool:
         """Whether an exception is pending and enabled, or SysTick or an event of the host is to come."""
-        due = min(self._core[C.SYSTICK_DUE], self._core[C.EVENT_DUE]) < X.NEVER
-        return bool(self.state[X.VECTORS]) and (due or nvic.highest(self.state) != 0)
+        due = min(self._core.systick_due, self._core.event_due) < X.NEVER
+        return bool(self.state.vector_table) and (due or nvic.highest(self.state) != 0)
 
     def preempts(self, level: int) -> bool:
         """Whether what is pending and enabled comes before ``level``."""
         index = nvic.highest(self.state)
-        first = index != 0 and nvic.group(self.state, int(self.state[X.PRIORITY + index])) < level
-        return first and bool(self.state[X.VECTORS])
+        first = index != 0 and nvic.group(self.state, self.state.priority[index]) < level
+        return first and bool(self.state.vector_table)
 
     def counts(self) -> list[ExceptionCount]:
         """What was entered so far, by exception number."""
@@ -157,20 +155,20 @@ class Interrupts:
         for index, latencies in sorted(self.log.latencies.items()):
             number = X.number_of(index)
             name = _NAMES.get(number, f"IRQ {number - 16}")
-            cycles = int(self.state[X.SPENT + index]) / L.TICK
-            by_cycles = {ticks / L.TICK: times for ticks, times in latencies.items()}
-            count, handler = int(self.state[X.COUNT + index]), int(self.state[X.HANDLER + index])
+            cycles = self.state.handler_ticks[index] / TICK
+            by_cycles = {ticks / TICK: times for ticks, times in latencies.items()}
+            count, handler = self.state.entries[index], self.state.handler[index]
             exception_counts.append(ExceptionCount(number, name, count, cycles, by_cycles, handler))
         return exception_counts
 
     def collect(self, least: int = 1) -> None:
         """Take over what the hooks have written down, if there are ``least`` entries."""
-        used = int(self.state[X.LOG_USED])
+        used = self.state.log_used
         if used >= least:
-            self.log.add(self.state[X.LOG : X.LOG + used * X.LOG_ENTRY].reshape(-1, X.LOG_ENTRY))
-            self.state[X.LOG_USED] = 0
+            self.log.add(self.state.log.table(used))
+            self.state.log_used = 0
 
-    def _place(self, irq: int) -> int:
+    def _index(self, irq: int) -> int:
         if not 0 <= irq < X.LINES:
             raise UsageError(f"interrupt line {irq}: a core has lines 0 to {X.LINES - 1}")
         return X.FIRST_LINE + irq

@@ -7,28 +7,9 @@ handlers of NMI and HardFault, which mask as much anyway, and stays set behind a
 
 from __future__ import annotations
 
-from mcusim.cpu import state_layout as C
-from mcusim.cpu.system.exception_layout import (
-    ACTIVE,
-    ARRIVED,
-    CURRENT,
-    ENABLED,
-    EVENT,
-    FIRST_LINE,
-    GROUP_SHIFT,
-    HIGH,
-    IDLE,
-    IMPLEMENTED,
-    NMI,
-    PENDING,
-    PENDSV,
-    PRIORITY,
-    SEV_ON_PEND,
-    SYSTICK,
-    WORDS,
-)
-from mcusim.memory import state_layout as L
-from mcusim.native.compile import State, native
+from mcusim.cpu.system.exception_layout import FIRST_LINE, IDLE, NMI, PENDSV, SYSTICK, WORDS, ExceptionState
+from mcusim.native.compile import native
+from mcusim.native.structs import Words
 
 ISER, ICER, ISPR, ICPR, IABR, IPR, IPR_END = 0xE100, 0xE180, 0xE200, 0xE280, 0xE300, 0xE400, 0xE4F0
 ICSR, AIRCR, SHPR, SHCSR, STIR = 0xED04, 0xED0C, 0xED18, 0xED24, 0xEF00
@@ -40,74 +21,74 @@ KEY = 0x05FA
 
 
 @native
-def has(x: State, words: int, place: int) -> int:
-    """Whether ``place`` is in the set at ``words``."""
-    return x[words + (place >> 5)] >> (place & 31) & 1
+def has(bits: Words, index: int) -> int:
+    """Whether ``index`` is in the set."""
+    return bits[index >> 5] >> (index & 31) & 1
 
 
 @native
-def add(x: State, words: int, place: int) -> None:
-    """Put ``place`` into the set at ``words``."""
-    x[words + (place >> 5)] |= 1 << (place & 31)
+def add(bits: Words, index: int) -> None:
+    """Put ``index`` into the set."""
+    bits[index >> 5] |= 1 << (index & 31)
 
 
 @native
-def drop(x: State, words: int, place: int) -> None:
-    """Take ``place`` out of the set at ``words``."""
-    x[words + (place >> 5)] &= ~(1 << (place & 31))
+def drop(bits: Words, index: int) -> None:
+    """Take ``index`` out of the set."""
+    bits[index >> 5] &= ~(1 << (index & 31))
 
 
 @native
-def pend(x: State, place: int, now: int) -> None:
+def pend(exceptions: ExceptionState, index: int, now: int) -> None:
     """The exception becomes pending at ``now``; one that is pending stays so since it was."""
-    if not has(x, PENDING, place):
-        add(x, PENDING, place)
-        x[ARRIVED + place] = now
-        x[EVENT] |= x[SEV_ON_PEND]
+    if not has(exceptions.pending, index):
+        add(exceptions.pending, index)
+        exceptions.pending_since[index] = now
+        exceptions.event |= exceptions.sev_on_pend
 
 
 @native
-def group(x: State, level: int) -> int:
+def group(exceptions: ExceptionState, level: int) -> int:
     """The part of a priority that preempts."""
-    return level if level < 0 else level >> x[GROUP_SHIFT] << x[GROUP_SHIFT]
+    return level if level < 0 else level >> exceptions.group_shift << exceptions.group_shift
 
 
 @native
-def highest(x: State) -> int:
+def highest(exceptions: ExceptionState) -> int:
     """Place of the pending and enabled exception that comes first, 0 for none: the lowest number among equals."""
     best, first = 0, IDLE
     for i in range(WORDS):
-        ready = x[PENDING + i] & x[ENABLED + i]
-        place = 32 * i
+        ready = exceptions.pending[i] & exceptions.enabled[i]
+        index = 32 * i
         while ready:
-            if ready & 1 and x[PRIORITY + place] < first:
-                best, first = place, x[PRIORITY + place]
+            if ready & 1 and exceptions.priority[index] < first:
+                best, first = index, exceptions.priority[index]
             ready >>= 1
-            place += 1
+            index += 1
     return best
 
 
 @native
-def active_level(x: State) -> int:
+def active_level(exceptions: ExceptionState) -> int:
     """The priority of what runs, by the active exceptions alone."""
     level = IDLE
     for i in range(WORDS):
-        active = x[ACTIVE + i]
-        place = 32 * i
+        active = exceptions.active[i]
+        index = 32 * i
         while active:
             if active & 1:
-                level = min(level, group(x, x[PRIORITY + place]))
+                level = min(level, group(exceptions, exceptions.priority[index]))
             active >>= 1
-            place += 1
+            index += 1
     return level
 
 
 @native
-def actives(x: State) -> int:
+def actives(exceptions: ExceptionState) -> int:
     """How many exceptions are active."""
     count = 0
     for i in range(WORDS):
-        bits = x[ACTIVE + i]
+        bits = exceptions.active[i]
         while bits:
             count += bits & 1
             bits >>= 1
@@ -115,130 +96,129 @@ def actives(x: State) -> int:
 
 
 @native
-def take(x: State, place: int) -> None:
+def take(exceptions: ExceptionState, index: int) -> None:
     """From pending to active."""
-    drop(x, PENDING, place)
-    add(x, ACTIVE, place)
+    drop(exceptions.pending, index)
+    add(exceptions.active, index)
 
 
 @native
-def leave(x: State, place: int, now: int) -> None:
+def leave(exceptions: ExceptionState, index: int, now: int) -> None:
     """No longer active; a line that is still high pends again."""
-    drop(x, ACTIVE, place)
-    if has(x, HIGH, place):
-        pend(x, place, now)
+    drop(exceptions.active, index)
+    if has(exceptions.line_high, index):
+        pend(exceptions, index, now)
 
 
 @native
-def is_register(at: int) -> int:
+def is_register(offset: int) -> int:
     """Whether the NVIC's :func:`value` and :func:`write` know the word at offset ``at``."""
-    if ISER <= at < IPR_END:
+    if ISER <= offset < IPR_END:
         return 1
-    return 1 if at in (ICSR, AIRCR, SHPR, SHPR + 4, SHPR + 8, STIR) else 0
+    return 1 if offset in (ICSR, AIRCR, SHPR, SHPR + 4, SHPR + 8, STIR) else 0
 
 
 @native
-def priorities(x: State, place: int) -> int:
-    """Four priorities as a register has them, from ``place`` on."""
+def priorities(exceptions: ExceptionState, index: int) -> int:
+    """Four priorities as a register has them, from ``index`` on."""
     word = 0
     for i in range(4):
-        if x[PRIORITY + place + i] > 0:
-            word |= x[PRIORITY + place + i] << (8 * i)
+        if exceptions.priority[index + i] > 0:
+            word |= exceptions.priority[index + i] << (8 * i)
     return word
 
 
 @native
-def control(x: State) -> int:
+def control(exceptions: ExceptionState) -> int:
     """ICSR."""
-    found = x[CURRENT] if x[CURRENT] < FIRST_LINE else x[CURRENT] - 16
-    first = highest(x)
+    icsr = exceptions.current if exceptions.current < FIRST_LINE else exceptions.current - 16
+    first = highest(exceptions)
     number = first if first < FIRST_LINE else first - 16
-    found |= number << 12
-    found |= PENDSVSET if has(x, PENDING, PENDSV) else 0
-    found |= PENDSTSET if has(x, PENDING, SYSTICK) else 0
-    found |= NMIPENDSET if has(x, PENDING, NMI) else 0
+    icsr |= number << 12
+    icsr |= PENDSVSET if has(exceptions.pending, PENDSV) else 0
+    icsr |= PENDSTSET if has(exceptions.pending, SYSTICK) else 0
+    icsr |= NMIPENDSET if has(exceptions.pending, NMI) else 0
     for i in range(1, WORDS):
-        if x[PENDING + i]:
-            found |= ISRPENDING
-    return found | (RETTOBASE if actives(x) == 1 else 0)
+        if exceptions.pending[i]:
+            icsr |= ISRPENDING
+    return icsr | (RETTOBASE if actives(exceptions) == 1 else 0)
 
 
 @native
-def value(x: State, at: int) -> int:
-    """What a load of the register word at ``at`` finds."""
-    if at < IPR:
-        i = 1 + ((at & 0x7F) >> 2)
+def value(exceptions: ExceptionState, offset: int) -> int:
+    """What a load of the register word at ``offset`` gives."""
+    if offset < IPR:
+        i = 1 + ((offset & 0x7F) >> 2)
         if i >= WORDS:
             return 0
-        if at < ISPR:
-            return x[ENABLED + i]
-        return x[(PENDING if at < IABR else ACTIVE) + i]
-    if at < IPR_END:
-        return priorities(x, FIRST_LINE + at - IPR)
-    if at == ICSR:
-        return control(x)
-    if at == AIRCR:
-        return 0xFA050000 | max(0, x[GROUP_SHIFT] - 1) << 8
-    return priorities(x, 4 + at - SHPR) if SHPR <= at < SHCSR else 0
+        if offset < ISPR:
+            return exceptions.enabled[i]
+        return exceptions.pending[i] if offset < IABR else exceptions.active[i]
+    if offset < IPR_END:
+        return priorities(exceptions, FIRST_LINE + offset - IPR)
+    if offset == ICSR:
+        return control(exceptions)
+    if offset == AIRCR:
+        return 0xFA050000 | max(0, exceptions.group_shift - 1) << 8
+    return priorities(exceptions, 4 + offset - SHPR) if SHPR <= offset < SHCSR else 0
 
 
 @native
-def set_bits(x: State, at: int, bits: int, now: int) -> None:
+def set_bits(exceptions: ExceptionState, offset: int, bits: int, now: int) -> None:
     """A store to ISER, ICER, ISPR or ICPR."""
-    i = 1 + ((at & 0x7F) >> 2)
-    if i >= WORDS or at >= IABR:
+    i = 1 + ((offset & 0x7F) >> 2)
+    if i >= WORDS or offset >= IABR:
         return
-    bits &= x[IMPLEMENTED + i]
-    if at < ICER:
-        x[ENABLED + i] |= bits
-    elif at < ISPR:
-        x[ENABLED + i] &= ~bits
-    elif at < ICPR:
+    bits &= exceptions.implemented[i]
+    if offset < ICER:
+        exceptions.enabled[i] |= bits
+    elif offset < ISPR:
+        exceptions.enabled[i] &= ~bits
+    elif offset < ICPR:
         for k in range(32):
             if bits >> k & 1:
-                pend(x, 32 * i + k, now)
+                pend(exceptions, 32 * i + k, now)
     else:
-        x[PENDING + i] &= ~bits | x[HIGH + i]
+        exceptions.pending[i] &= ~bits | exceptions.line_high[i]
 
 
 @native
-def set_priorities(x: State, place: int, size: int, value: int) -> None:
-    """Priorities of ``size`` exceptions from ``place`` on; one that is not there keeps 0."""
+def set_priorities(exceptions: ExceptionState, index: int, size: int, value: int) -> None:
+    """Priorities of ``size`` exceptions from ``index`` on; one that is not there keeps 0."""
     for i in range(size):
-        if has(x, IMPLEMENTED, place + i):
-            x[PRIORITY + place + i] = value >> 8 * i & PRIORITY_BITS
+        if has(exceptions.implemented, index + i):
+            exceptions.priority[index + i] = value >> 8 * i & PRIORITY_BITS
 
 
 @native
-def set_control(x: State, value: int, now: int) -> None:
+def set_control(exceptions: ExceptionState, value: int, now: int) -> None:
     """A store to ICSR."""
     if value & PENDSVCLR:
-        drop(x, PENDING, PENDSV)
+        drop(exceptions.pending, PENDSV)
     elif value & PENDSVSET:
-        pend(x, PENDSV, now)
+        pend(exceptions, PENDSV, now)
     if value & PENDSTCLR:
-        drop(x, PENDING, SYSTICK)
+        drop(exceptions.pending, SYSTICK)
     elif value & PENDSTSET:
-        pend(x, SYSTICK, now)
+        pend(exceptions, SYSTICK, now)
     if value & NMIPENDSET:
-        pend(x, NMI, now)
+        pend(exceptions, NMI, now)
 
 
 @native
-def write(c: State, s: State, x: State, offset: int, size: int, value: int) -> None:
+def write(exceptions: ExceptionState, offset: int, size: int, value: int, now: int) -> None:
     """A store to one of these registers; what it makes due is taken before the next block."""
     if offset < IPR:
-        set_bits(x, offset & ~3, value << 8 * (offset & 3), s[L.NOW])
+        set_bits(exceptions, offset & ~3, value << 8 * (offset & 3), now)
     elif offset < IPR_END:
-        set_priorities(x, FIRST_LINE + offset - IPR, size, value)
+        set_priorities(exceptions, FIRST_LINE + offset - IPR, size, value)
     elif offset == ICSR:
-        set_control(x, value, s[L.NOW])
+        set_control(exceptions, value, now)
     elif SHPR <= offset < SHCSR:
-        set_priorities(x, 4 + offset - SHPR, size, value)
+        set_priorities(exceptions, 4 + offset - SHPR, size, value)
     elif offset == AIRCR and value >> 16 == KEY:
-        x[GROUP_SHIFT] = (value >> 8 & 7) + 1
+        exceptions.group_shift = (value >> 8 & 7) + 1
     elif offset == STIR:
         line = FIRST_LINE + (value & 0x1FF)
-        if line < 32 * WORDS and has(x, IMPLEMENTED, line):
-            pend(x, line, s[L.NOW])
-    c[C.HORIZON] = 0
+        if line < 32 * WORDS and has(exceptions.implemented, line):
+            pend(exceptions, line, now)

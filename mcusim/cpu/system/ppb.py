@@ -25,18 +25,21 @@ from typing import Any
 import numpy as np
 
 from mcusim.cpu import state_layout as C
+from mcusim.cpu.hook_state import HookState
 from mcusim.cpu.notes import note
+from mcusim.cpu.state_layout import CoreState
 from mcusim.cpu.system import fault_status, nvic, systick
-from mcusim.cpu.system.exception_layout import ACTIVE, FPU_WAITS, HARD_FAULT, NMI, SEV_ON_PEND, VECTORS
+from mcusim.cpu.system.exception_layout import HARD_FAULT, NMI, ExceptionState
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.cpu.system.ppb_words import put, word
 from mcusim.machine.cores import core_named
 from mcusim.machine.description import Cache, Machine
-from mcusim.memory import state_layout as L
 from mcusim.memory.cache import apart
 from mcusim.memory.dma import arbitration
 from mcusim.memory.ports import core_data
-from mcusim.native.compile import State, native, shared
+from mcusim.memory.state_layout import TICK, CacheState, MemoryState
+from mcusim.native.compile import native, shared
+from mcusim.native.structs import Words
 
 BASE, SIZE = 0xE000_0000, 0x100000
 ITM_END, ITM_TER, ITM_TCR = 0x80, 0xE00, 0xE80
@@ -54,22 +57,22 @@ ICIALLU, ICIMVAU, DCIMVAC, DCISW, DCCMVAU, DCCMVAC, DCCSW, DCCIMVAC, DCCISW = (
 
 
 @native
-def counting(c: State, ppb: State) -> int:
+def counting(core: CoreState, ppb: Words) -> int:
     """Whether CYCCNT runs: DEMCR.TRCENA and DWT_CTRL.CYCCNTENA."""
-    control = c[C.DWT_KEPT] - 1 if c[C.DWT_KEPT] else word(ppb, DWT_CTRL)
+    control = core.dwt_kept - 1 if core.dwt_kept else word(ppb, DWT_CTRL)
     return (word(ppb, DEMCR) >> 24) & control & 1
 
 
 @native
-def locked(c: State, ppb: State, at: int) -> None:
+def locked(core: CoreState, ppb: Words, register: int) -> None:
     """A store to a register of the DWT that it does not take."""
-    note(c, C.LOCKED, c[C.SYSTEM_PC], BASE + at)
-    if at == DWT_CTRL and c[C.DWT_KEPT] == 0:
-        c[C.DWT_KEPT] = word(ppb, DWT_CTRL) + 1
+    note(core, C.LOCKED, core.system_pc, BASE + register)
+    if register == DWT_CTRL and core.dwt_kept == 0:
+        core.dwt_kept = word(ppb, DWT_CTRL) + 1
 
 
 @native
-def is_open(ppb: State, address: int, write: int) -> int:
+def is_open(ppb: Words, address: int, write: int) -> int:
     """Whether unprivileged code may access ``address``: STIR with CCR.USERSETMPEND set, the ITM's ports."""
     if address == BASE + STIR:
         return write & word(ppb, CCR) >> 1 & 1
@@ -77,211 +80,215 @@ def is_open(ppb: State, address: int, write: int) -> int:
 
 
 @native
-def region(c: State, at: int) -> int:
+def region(core: CoreState, offset: int) -> int:
     """MPU_RBAR or MPU_RASR, or one of their aliases: of the region that RNR selects."""
-    number = c[C.MPU_REGION]
-    return c[C.MPU_RASR + number] if (at - MPU_RBAR) & 4 else c[C.MPU_RBAR + number] | number
+    number = core.mpu_selected
+    return core.mpu_rasr[number] if (offset - MPU_RBAR) & 4 else core.mpu_rbar[number] | number
 
 
 @shared
-def read(c: State, s: State, x: State, ppb: State, offset: int) -> None:
+def read(hook: HookState, offset: int) -> None:
     """Before a load from the private peripheral bus: update the register."""
-    at = offset & ~3
-    if at == DWT_CYCCNT:
-        if counting(c, ppb):
-            put(ppb, at, s[L.NOW] // L.TICK - c[C.CYCLE_BASE])
-    elif at == DWT_CTRL and c[C.DWT_KEPT]:
-        put(ppb, at, c[C.DWT_KEPT] - 1)
-        c[C.DWT_KEPT] = 0
-    elif at == DWT_LAR:
-        put(ppb, at, 0)
-    elif systick.CSR <= at <= systick.CVR:
-        systick.read(c, s, ppb, at)
-    elif nvic.is_register(at):
-        put(ppb, at, nvic.value(x, at))
-    elif fault_status.is_register(at):
-        put(ppb, at, fault_status.value(x, at))
-    elif at == FPCCR:
-        put(ppb, at, word(ppb, at) & ~1 | x[FPU_WAITS])
+    core, memory, exceptions, ppb = hook.core, hook.memory, hook.exceptions, hook.ppb
+    register = offset & ~3
+    if register == DWT_CYCCNT:
+        if counting(core, ppb):
+            put(ppb, register, memory.now // TICK - core.cycle_base)
+    elif register == DWT_CTRL and core.dwt_kept:
+        put(ppb, register, core.dwt_kept - 1)
+        core.dwt_kept = 0
+    elif register == DWT_LAR:
+        put(ppb, register, 0)
+    elif systick.CSR <= register <= systick.CVR:
+        systick.read(core, memory, ppb, register)
+    elif nvic.is_register(register):
+        put(ppb, register, nvic.value(exceptions, register))
+    elif fault_status.is_register(register):
+        put(ppb, register, fault_status.value(exceptions, register))
+    elif register == FPCCR:
+        put(ppb, register, word(ppb, register) & ~1 | exceptions.lazy_frame)
     elif offset < ITM_END:
-        put(ppb, at, word(ppb, ITM_TCR) & 1)  # room in the FIFO
-    elif at == MPU_TYPE:
-        put(ppb, at, c[C.MPU_HAS] << 8)
-    elif MPU_RBAR <= at < MPU_END:
-        put(ppb, at, region(c, at))
-    elif at == CCR:
-        put(ppb, at, word(ppb, at) | c[C.CCR_ONES])
-    elif at == VTOR:
-        put(ppb, at, word(ppb, at) & ~0x7F)
-    elif at == CCSIDR:
-        put(ppb, at, c[C.CCSIDR_I] if word(ppb, CSSELR) & 1 else c[C.CCSIDR_D])
+        put(ppb, register, word(ppb, ITM_TCR) & 1)  # room in the FIFO
+    elif register == MPU_TYPE:
+        put(ppb, register, core.mpu_regions << 8)
+    elif MPU_RBAR <= register < MPU_END:
+        put(ppb, register, region(core, register))
+    elif register == CCR:
+        put(ppb, register, word(ppb, register) | core.ccr_ones)
+    elif register == VTOR:
+        put(ppb, register, word(ppb, register) & ~0x7F)
+    elif register == CCSIDR:
+        put(ppb, register, core.code_ccsidr if word(ppb, CSSELR) & 1 else core.data_ccsidr)
 
 
 @native
-def beats_before(s: State) -> None:
-    """Beats of transfers that are due before now find the lines as they were."""
-    if min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < s[L.NOW]:
-        arbitration.advance(s, s[L.NOW])
+def beats_before(memory: MemoryState) -> None:
+    """Beats of transfers that are due before now meet the lines as they were."""
+    if min(memory.next_beat, memory.next_release) < memory.now:
+        arbitration.advance(memory, memory.now)
 
 
 @native
-def lines_in(s: State, cache: int) -> int:
-    """Lines of a cache; 0: there is none."""
-    return s[cache + L.C_SETS] * s[cache + L.C_WAYS] if cache else 0
+def lines_in(memory: MemoryState, offset: int) -> int:
+    """Lines of the cache at ``offset``; 0: there is none."""
+    cache = CacheState(memory, offset)
+    return cache.sets * cache.ways if offset else 0
 
 
 @native
-def caches(c: State, s: State, value: int) -> None:
+def caches(core: CoreState, memory: MemoryState, value: int) -> None:
     """CCR.IC and CCR.DC switch the caches; CCR.UNALIGN_TRP and CCR.DIV_0_TRP make faults of what they name."""
-    c[C.TRAP_UNALIGNED] = (value >> 3) & 1
-    c[C.CACHES_PC] = c[C.SYSTEM_PC]
-    if value >> 4 & 1 != c[C.TRAP_DIVIDE]:
-        c[C.TRAP_DIVIDE] = value >> 4 & 1
-        c[C.STOP] = C.FLUSH
+    core.trap_unaligned = (value >> 3) & 1
+    core.ccr_pc = core.system_pc
+    if value >> 4 & 1 != core.trap_divide:
+        core.trap_divide = value >> 4 & 1
+        core.stop = C.FLUSH
     data, code = value >> 16 & 1, value >> 17 & 1
-    if data and s[L.DCACHE] == 0 and c[C.INVALIDATED_LINES] < lines_in(s, c[C.D_CACHE]):
-        note(c, C.DATA_ON, c[C.SYSTEM_PC], BASE + CCR)
-    if code and s[L.ICACHE] == 0 and c[C.I_CACHE] and c[C.INVALIDATED_CODE] == 0:
-        note(c, C.CODE_ON, c[C.SYSTEM_PC], BASE + CCR)
-    if c[C.D_CACHE] and data != (s[L.DCACHE] != 0):
-        beats_before(s)
+    if data and memory.data_cache == 0 and core.invalidated_lines < lines_in(memory, core.data_cache):
+        note(core, C.DATA_ON, core.system_pc, BASE + CCR)
+    if code and memory.code_cache == 0 and core.code_cache and core.invalidated_code == 0:
+        note(core, C.CODE_ON, core.system_pc, BASE + CCR)
+    if core.data_cache and data != (memory.data_cache != 0):
+        beats_before(memory)
         if data:
-            apart.bring_back(s)
+            apart.bring_back(memory)
         else:
-            apart.set_aside(s)
-    s[L.DCACHE] = c[C.D_CACHE] if data else 0
-    s[L.ICACHE] = c[C.I_CACHE] if code else 0
-    s[L.CODE_LOW] = s[L.CODE_HIGH] = 0  # no code is known to be at hand any more
-    s[L.AGAIN] = -1
+            apart.set_aside(memory)
+    memory.data_cache = core.data_cache if data else 0
+    memory.code_cache = core.code_cache if code else 0
+    memory.free_code_low = memory.free_code_high = 0  # no code is known to be at hand any more
+    memory.last_block = -1
 
 
 @native
-def maintain(c: State, s: State, at: int, value: int) -> None:
+def maintain(core: CoreState, memory: MemoryState, register: int, value: int) -> None:
     """Cache maintenance, by address and by set and way, on the modelled caches; charged to the core."""
     ticks = 0
-    beats_before(s)
-    if at == ICIALLU:
-        c[C.INVALIDATED_CODE] = 1
-        ticks = core_data.invalidate_instructions(s)
-    elif at == ICIMVAU:
-        ticks = core_data.invalidate_instruction_line(s, value)
-    elif at == DCIMVAC:
-        ticks = core_data.maintain_line(s, value, 0, 1)
-    elif at in (DCCMVAU, DCCMVAC):
-        ticks = core_data.maintain_line(s, value, 1, 0)
-    elif at == DCCIMVAC:
-        ticks = core_data.maintain_line(s, value, 1, 1)
-    elif at == DCISW:
-        c[C.INVALIDATED_LINES] += 1
-        ticks = core_data.maintain_set_way(s, value, 0, 1)
-    elif at == DCCSW:
-        ticks = core_data.maintain_set_way(s, value, 1, 0)
-    elif at == DCCISW:
-        ticks = core_data.maintain_set_way(s, value, 1, 1)
-    if at in (DCCSW, DCCISW) and c[C.INVALIDATED_LINES] < lines_in(s, c[C.D_CACHE]):
-        note(c, C.NOT_YET_CLEAN, c[C.SYSTEM_PC], BASE + at)
-    ticks += c[C.MAINTENANCE]
-    c[C.SYSTEM_TICKS] += ticks
-    s[L.NOW] += ticks
+    beats_before(memory)
+    if register == ICIALLU:
+        core.invalidated_code = 1
+        ticks = core_data.invalidate_instructions(memory)
+    elif register == ICIMVAU:
+        ticks = core_data.invalidate_instruction_line(memory, value)
+    elif register == DCIMVAC:
+        ticks = core_data.maintain_line(memory, value, 0, 1)
+    elif register in (DCCMVAU, DCCMVAC):
+        ticks = core_data.maintain_line(memory, value, 1, 0)
+    elif register == DCCIMVAC:
+        ticks = core_data.maintain_line(memory, value, 1, 1)
+    elif register == DCISW:
+        core.invalidated_lines += 1
+        ticks = core_data.maintain_set_way(memory, value, 0, 1)
+    elif register == DCCSW:
+        ticks = core_data.maintain_set_way(memory, value, 1, 0)
+    elif register == DCCISW:
+        ticks = core_data.maintain_set_way(memory, value, 1, 1)
+    if register in (DCCSW, DCCISW) and core.invalidated_lines < lines_in(memory, core.data_cache):
+        note(core, C.NOT_YET_CLEAN, core.system_pc, BASE + register)
+    ticks += core.maintenance_cost
+    core.maintenance_ticks += ticks
+    memory.now += ticks
 
 
 @native
-def mpu(c: State, ppb: State, at: int, value: int) -> None:
+def mpu(core: CoreState, ppb: Words, register: int, value: int) -> None:
     """MPU_RNR, RBAR, RASR and their aliases; the ranges are rebuilt before the next block.
 
     A region that the part does not have stays off.
     """
-    regions = c[C.MPU_HAS]
-    if at == MPU_RNR:
-        c[C.MPU_REGION] = value & 15
-    elif at >= MPU_RBAR:
-        if (at - MPU_RBAR) & 4 == 0:
+    regions = core.mpu_regions
+    if register == MPU_RNR:
+        core.mpu_selected = value & 15
+    elif register >= MPU_RBAR:
+        if (register - MPU_RBAR) & 4 == 0:
             if value & 16:
-                c[C.MPU_REGION] = value & 15
+                core.mpu_selected = value & 15
                 put(ppb, MPU_RNR, value & 15)
-            if c[C.MPU_REGION] < regions:
-                c[C.MPU_RBAR + c[C.MPU_REGION]] = value & ~31
-        elif c[C.MPU_REGION] < regions:
-            c[C.MPU_RASR + c[C.MPU_REGION]] = value
+            if core.mpu_selected < regions:
+                core.mpu_rbar[core.mpu_selected] = value & ~31
+        elif core.mpu_selected < regions:
+            core.mpu_rasr[core.mpu_selected] = value
         elif value & 1:
-            note(c, C.NO_REGION, c[C.SYSTEM_PC], BASE + at)
-        c[C.MPU_PC + c[C.MPU_REGION]] = c[C.SYSTEM_PC]
-    elif at == MPU_CTRL:
-        c[C.MPU_CTRL_PC] = c[C.SYSTEM_PC]
-    c[C.MPU_CHANGED] = 1
-    c[C.STOP] = C.FLUSH
+            note(core, C.NO_REGION, core.system_pc, BASE + register)
+        core.mpu_pc[core.mpu_selected] = core.system_pc
+    elif register == MPU_CTRL:
+        core.mpu_ctrl_pc = core.system_pc
+    core.mpu_changed = 1
+    core.stop = C.FLUSH
 
 
 @native
-def hold(c: State, s: State, ppb: State, at: int, value: int) -> None:
+def hold(core: CoreState, memory: MemoryState, ppb: Words, register: int, value: int) -> None:
     """Start or stop CYCCNT: it keeps its count while it is stopped."""
-    now = s[L.NOW] // L.TICK
-    was = counting(c, ppb)
-    count = now - c[C.CYCLE_BASE] if was else word(ppb, DWT_CYCCNT)
-    put(ppb, at, value)
-    if at == DWT_CTRL:
-        c[C.DWT_KEPT] = 0
-    if was and not counting(c, ppb):
+    now = memory.now // TICK
+    was = counting(core, ppb)
+    count = now - core.cycle_base if was else word(ppb, DWT_CYCCNT)
+    put(ppb, register, value)
+    if register == DWT_CTRL:
+        core.dwt_kept = 0
+    if was and not counting(core, ppb):
         put(ppb, DWT_CYCCNT, count)
-    elif not was and counting(c, ppb):
-        c[C.CYCLE_BASE] = now - count
+    elif not was and counting(core, ppb):
+        core.cycle_base = now - count
 
 
 @native
-def dwt(c: State, s: State, ppb: State, at: int, value: int) -> None:
+def dwt(core: CoreState, memory: MemoryState, ppb: Words, register: int, value: int) -> None:
     """A store to the DWT."""
-    if at == DWT_LAR:
+    if register == DWT_LAR:
         if word(ppb, DWT_LSR) & 1:
-            c[C.DWT_LOCKED] = 1 if value & 0xFFFFFFFF != UNLOCK else 0
-            put(ppb, DWT_LSR, 1 | c[C.DWT_LOCKED] << 1)
-    elif c[C.DWT_LOCKED]:
-        locked(c, ppb, at)
-    elif at == DWT_CYCCNT:
-        c[C.CYCLE_BASE] = s[L.NOW] // L.TICK - (value & 0xFFFFFFFF)
-    elif at == DWT_CTRL:
-        hold(c, s, ppb, at, value)
+            core.dwt_locked = 1 if value & 0xFFFFFFFF != UNLOCK else 0
+            put(ppb, DWT_LSR, 1 | core.dwt_locked << 1)
+    elif core.dwt_locked:
+        locked(core, ppb, register)
+    elif register == DWT_CYCCNT:
+        core.cycle_base = memory.now // TICK - (value & 0xFFFFFFFF)
+    elif register == DWT_CTRL:
+        hold(core, memory, ppb, register, value)
 
 
 @shared
-def write(c: State, s: State, x: State, ppb: State, console: State, offset: int, size: int, value: int) -> None:
+def write(hook: HookState, offset: int, size: int, value: int) -> None:
     """Before a store to the private peripheral bus: its effects."""
-    at = offset & ~3
+    core, memory, exceptions, ppb = hook.core, hook.memory, hook.exceptions, hook.ppb
+    register = offset & ~3
     if offset < ITM_END:
-        enabled = word(ppb, ITM_TCR) & (word(ppb, ITM_TER) >> (at >> 2)) & 1
-        if enabled and c[C.CONSOLE_USED] < c[C.CONSOLE_SIZE]:
-            console[c[C.CONSOLE_USED]] = at << 38 | size << 32 | value & 0xFFFFFFFF  # port, size and value
-            c[C.CONSOLE_USED] += 1
-        if c[C.CONSOLE_USED] > c[C.CONSOLE_SIZE] - 64:
-            c[C.STOP] = C.FLUSH
-    elif DWT_CTRL <= at <= DWT_LAR:
-        dwt(c, s, ppb, at, value)
-    elif at == DEMCR:
-        hold(c, s, ppb, at, value)
-    elif systick.CSR <= at <= systick.CVR:
-        systick.write(c, s, ppb, at, value & 0xFFFFFFFF)
-    elif at == CPACR:
-        c[C.FPU] = 1 if (value >> 20) & 15 == 15 and x[FPU_WAITS] == 0 else 0
-    elif at == FPCCR:
-        if x[FPU_WAITS] and value & 1 == 0:  # LSPACT: the frame's room is not used
-            x[FPU_WAITS], c[C.FPU] = 0, 1
-    elif at == SCR:
-        x[SEV_ON_PEND] = value >> 4 & 1
-    elif at == CCR:
-        caches(c, s, value)
-    elif at == AIRCR and (value & 0xFFFFFFFF) >> 16 == 0x05FA and value & 4:
-        c[C.RESET_ASKED] = 1
-        c[C.STOP] = C.FLUSH
-    elif at == VTOR:
-        x[VECTORS] = 1
-    elif nvic.is_register(at):
-        nvic.write(c, s, x, offset, size, value & 0xFFFFFFFF)
-    elif fault_status.is_register(at):
-        fault_status.write(x, offset, size, value & 0xFFFFFFFF, s[L.NOW])
-        c[C.HORIZON] = 0
-    elif MPU_CTRL <= at < MPU_END:
-        mpu(c, ppb, at, value & 0xFFFFFFFF)
-    elif ICIALLU <= at <= DCCISW:
-        maintain(c, s, at, value & 0xFFFFFFFF)
+        enabled = word(ppb, ITM_TCR) & (word(ppb, ITM_TER) >> (register >> 2)) & 1
+        if enabled and core.console_used < core.console_size:
+            hook.console[core.console_used] = register << 38 | size << 32 | value & 0xFFFFFFFF  # port, size and value
+            core.console_used += 1
+        if core.console_used > core.console_size - 64:
+            core.stop = C.FLUSH
+    elif DWT_CTRL <= register <= DWT_LAR:
+        dwt(core, memory, ppb, register, value)
+    elif register == DEMCR:
+        hold(core, memory, ppb, register, value)
+    elif systick.CSR <= register <= systick.CVR:
+        systick.write(core, memory, ppb, register, value & 0xFFFFFFFF)
+    elif register == CPACR:
+        core.fpu = 1 if (value >> 20) & 15 == 15 and exceptions.lazy_frame == 0 else 0
+    elif register == FPCCR:
+        if exceptions.lazy_frame and value & 1 == 0:  # LSPACT: the frame's room is not used
+            exceptions.lazy_frame, core.fpu = 0, 1
+    elif register == SCR:
+        exceptions.sev_on_pend = value >> 4 & 1
+    elif register == CCR:
+        caches(core, memory, value)
+    elif register == AIRCR and (value & 0xFFFFFFFF) >> 16 == 0x05FA and value & 4:
+        core.reset_requested = 1
+        core.stop = C.FLUSH
+    elif register == VTOR:
+        exceptions.vector_table = 1
+    elif nvic.is_register(register):
+        nvic.write(exceptions, offset, size, value & 0xFFFFFFFF, memory.now)
+        core.horizon = 0
+    elif fault_status.is_register(register):
+        fault_status.write(exceptions, offset, size, value & 0xFFFFFFFF, memory.now)
+        core.horizon = 0
+    elif MPU_CTRL <= register < MPU_END:
+        mpu(core, ppb, register, value & 0xFFFFFFFF)
+    elif ICIALLU <= register <= DCCISW:
+        maintain(core, memory, register, value & 0xFFFFFFFF)
 
 
 DBGMCU_IDCODE = 0x4_2000  # ST's; on the H7 it is elsewhere
@@ -309,27 +316,27 @@ class PartTraits:
     device_id: int = 0
 
 
-def prepare(machine: Machine, part: PartTraits, ppb: Any, state: Any, caches: bool) -> None:
+def prepare(machine: Machine, part: PartTraits, ppb: Any, state: CoreState, caches: bool) -> None:
     """Write the reset values into ``ppb`` (the mapped bytes); ``caches``: CCR says that they are on."""
     registers = np.frombuffer(ppb, np.uint32)
     core = core_named(machine.core.isa)
     own = {_OF_THE_CORE[name]: value for name, value in core.reset.items()}
     fpu = _DOUBLE if machine.core.fpu == "double" else {}
-    state[C.MPU_HAS] = regions = part.mpu_regions or core.mpu_regions
+    state.mpu_regions = regions = part.mpu_regions or core.mpu_regions
     for offset, value in (_RESET | own | fpu | {MPU_TYPE: regions << 8}).items():
         registers[offset // 4] = value
     if core.cache_control and caches:
         registers[CCR // 4] |= _CACHES_ON
-        state[C.INVALIDATED_LINES] = state[C.INVALIDATED_CODE] = 1 << 32
-    state[C.CCR_ONES] = core.ccr_ones
+        state.invalidated_lines = state.invalidated_code = 1 << 32
+    state.ccr_ones = core.ccr_ones
     if core.dwt_lock:
-        state[C.DWT_LOCKED], registers[DWT_LSR // 4] = 1, 3
+        state.dwt_locked, registers[DWT_LSR // 4] = 1, 3
     registers[DBGMCU_IDCODE // 4] = part.device_id
     registers[ICTR // 4] = (part.lines - 1) // 32
     if machine.core.revision is not None:
         registers[CPUID // 4] = _cpuid(own[CPUID], machine.core.revision)
-    state[C.CCSIDR_D] = _ccsidr(machine.data_cache)
-    state[C.CCSIDR_I] = _ccsidr(machine.instruction_cache)
+    state.data_ccsidr = _ccsidr(machine.data_cache)
+    state.code_ccsidr = _ccsidr(machine.instruction_cache)
 
 
 def _cpuid(other: int, revision: str) -> int:
@@ -351,10 +358,10 @@ def _ccsidr(cache: Cache | None) -> int:
     return 0xF000_0000 | (sets - 1) << 13 | (cache.ways - 1) << 3 | (cache.line // 4).bit_length() - 3
 
 
-def mpu_registers(ppb: Any, state: Any, exceptions: Any = None) -> Mpu:
+def mpu_registers(ppb: Any, state: CoreState, exceptions: ExceptionState | None = None) -> Mpu:
     """The MPU as the program has set it; with ``exceptions``, off in handlers of NMI and HardFault without HFNMIENA."""
     control = int(np.frombuffer(ppb, np.uint32)[MPU_CTRL // 4])
-    if exceptions is not None and control & 2 == 0 and exceptions[ACTIVE] & (1 << NMI | 1 << HARD_FAULT):
+    if exceptions is not None and control & 2 == 0 and exceptions.active[0] & (1 << NMI | 1 << HARD_FAULT):
         control = 0
-    regions = tuple((int(state[C.MPU_RBAR + i]), int(state[C.MPU_RASR + i])) for i in range(16))
+    regions = tuple((state.mpu_rbar[i], state.mpu_rasr[i]) for i in range(16))
     return Mpu(control, regions)

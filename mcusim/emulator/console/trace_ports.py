@@ -45,7 +45,7 @@ class TracePorts:
     def __init__(self, state: Any, entries: Any, output: Callable[[bytes], object]) -> None:
         self._state, self._entries, self._output = state, entries, output
         self._lines: dict[int, bytearray] = {}
-        state[C.CONSOLE_SIZE] = len(entries)
+        state.console_size = len(entries)
 
     def write(self, data: bytes) -> object:
         """What comes from elsewhere, behind what the ports have got so far."""
@@ -54,10 +54,10 @@ class TracePorts:
 
     def show(self) -> None:
         """Print what has come since the last time."""
-        used = int(self._state[C.CONSOLE_USED])
+        used = int(self._state.console_used)
         if not used:
             return
-        self._state[C.CONSOLE_USED] = 0
+        self._state.console_used = 0
         terminal = bytearray()
         for entry in self._entries[:used].tolist():
             port, size, value = entry >> 40, entry >> 32 & 7, entry & 0xFFFF_FFFF

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.pipeline.branch_predictor import TAKEN
+from mcusim.cpu.pipeline.branch_predictor import BranchState
+from mcusim.cpu.state_layout import AccessRecord, BlockRecord, CoreState
 from mcusim.cpu.system.exception_layout import NEVER
 from mcusim.emulator.fast_forward.slots import FIXED, TIME
 from mcusim.emulator.fast_forward.snapshots import CoreSnapshot, LoopPlaces
-from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import TICK, MemoryState
+from mcusim.native.structs import offset_of
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
@@ -52,8 +54,8 @@ def repetition(snapshots: Sequence[CoreSnapshot], kinds: Mapping[str, Any], writ
     first, second, third = snapshots
     if not _same(second, third) or first.registers != second.registers:
         return None
-    now = int(third.memory[L.NOW])
-    ticks = now - int(second.memory[L.NOW])
+    now = MemoryState(third.memory).now
+    ticks = now - MemoryState(second.memory).now
     changes, until = {}, int(NEVER)
     for name in (*_COMPARED, *_COUNTERS):
         change = getattr(third, name) - getattr(second, name)
@@ -66,18 +68,20 @@ def repetition(snapshots: Sequence[CoreSnapshot], kinds: Mapping[str, Any], writ
         at = np.flatnonzero(change)
         changes[name] = at, change[at]
     made = third.accesses[writes].sum() - second.accesses[writes].sum()
-    if ticks <= 0 or ticks % L.TICK or third.stores is None or made != len(third.stores) // 2:
+    if ticks <= 0 or ticks % TICK or third.stores is None or made != len(third.stores) // 2:
         return None  # a store that was not written down was one to a register
-    taken = int(third.branches[TAKEN] - second.branches[TAKEN])
-    return LoopPeriod(ticks, until, int(third.core[C.INSTRUCTIONS] - second.core[C.INSTRUCTIONS]), taken, changes)
+    taken = BranchState(third.branches).taken - BranchState(second.branches).taken
+    instructions = CoreState(third.core).instructions - CoreState(second.core).instructions
+    return LoopPeriod(ticks, until, instructions, taken, changes)
 
 
 def _same(second: CoreSnapshot, third: CoreSnapshot) -> bool:
     """What does not change from the end of one round to that of the next."""
     if (second.registers, second.loads, second.held) != (third.registers, third.loads, third.held):
         return False
-    pairs = ((second.exceptions, third.exceptions), (second.system, third.system), (second.stores, third.stores))
-    return all(a is not None and b is not None and np.array_equal(a, b) for a, b in pairs)
+    if third.stores is None or second.stores != third.stores:
+        return False
+    return np.array_equal(second.exceptions, third.exceptions) and np.array_equal(second.system, third.system)
 
 
 def _allowed(kinds: Any, change: Any, ticks: int) -> bool:
@@ -101,20 +105,22 @@ def places_of(core: GuestCore, period: LoopPeriod) -> LoopPlaces | None:
 
     A later round that runs no other blocks changes nothing else in the tables.
     """
-    at, _ = period.changes["blocks"]
-    runs = at % C.BLOCK == C.RUNS
-    numbers = [int(n) for n in at[runs] // C.BLOCK]
-    blocks = [core.tables.known[n] for n in numbers]
-    flags = core.tables.blocks[np.array(numbers) * C.BLOCK + C.FLAGS]
+    changed, _ = period.changes["blocks"]
+    size = BlockRecord.WORDS
+    numbers = changed[changed % size == offset_of(BlockRecord.runs)] // size
+    blocks = [core.tables.known[number] for number in numbers]
     exclusive = any(
         instruction.mnemonic.startswith(_EXCLUSIVE) for block in blocks for instruction in block.instructions
     )
-    if (flags & C.HAS_FP).any() or exclusive:
+    if (core.tables.block_records["flags"][numbers] & C.HAS_FP).any() or exclusive:
         return None
     records = [0]
-    for n, block in zip(numbers, blocks, strict=True):
-        first, end = (int(core.tables.blocks[n * C.BLOCK + slot]) for slot in (C.FIRST, C.END))
-        records += [*range(first, end), *(number for _, number in block.divides)]
-    words = (np.array(records)[:, None] * C.ACCESS + np.arange(C.ACCESS)).reshape(-1)
-    own = (np.array(numbers)[:, None] * C.BLOCK + np.arange(C.BLOCK)).reshape(-1)
-    return LoopPlaces(own, words, period.changes["calls"][0])
+    for number, block in zip(numbers, blocks, strict=True):
+        record = core.tables.blocks.records[int(number)]
+        records += [*range(record.first_access, record.accesses_end), *(index for _, index in block.divides)]
+    return LoopPlaces(_words(numbers, size), _words(records, AccessRecord.WORDS), period.changes["calls"][0])
+
+
+def _words(records: Any, size: int) -> Any:
+    """The slots of the records of these numbers."""
+    return (np.asarray(records)[:, None] * size + np.arange(size)).reshape(-1)

@@ -18,18 +18,20 @@ import numpy as np
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks.block_tables import CodeBlock
+from mcusim.cpu.state_layout import AccessRecord, BlockRecord, CoreState
 from mcusim.cpu.system.exception_layout import NEVER
 from mcusim.emulator.fast_forward.loop_periods import LoopPeriod, places_of, repetition
 from mcusim.emulator.fast_forward.slots import of_branches, of_core, of_memory
 from mcusim.emulator.fast_forward.snapshots import CoreSnapshot, LoopPlaces, registers_of
-from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import TICK
+from mcusim.native.structs import offset_of
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
     from mcusim.memory.film.film_recorder import FilmRecorder
 
-WORTH = 10_000 * L.TICK  # a shorter wait is run
-LEAST, MOST = 50_000 * L.TICK, 20_000_000 * L.TICK  # from a loop that does not repeat to the next look at one
+WORTH = 10_000 * TICK  # a shorter wait is run
+LEAST, MOST = 50_000 * TICK, 20_000_000 * TICK  # from a loop that does not repeat to the next look at one
 TRIES = 6  # rounds that are compared before more of them at a time are
 STRIDES = (1, 2, 4)  # visits of the block in a round; a Cortex-M7's store buffer has four entries
 LONGEST = 8  # taken branches of a loop that is recognised by them
@@ -54,22 +56,21 @@ class CoreWaits:
 
     def sample(self, core: GuestCore) -> None:
         """Between two slices of a run: mark the next block where the last taken branches repeat."""
-        c = core.state
-        newest = (int(c[C.RING_AT]) - 1 - np.arange(C.RING_SIZE)) % C.RING_SIZE
-        ring = c[C.RING : C.RING + C.RING_SIZE * C.RING_ENTRY].reshape(-1, C.RING_ENTRY)[newest]
+        newest = (core.state.ring_next - 1 - np.arange(C.RING_SIZE)) % C.RING_SIZE
+        ring = core.state.branch_ring.table(C.RING_SIZE)[newest]
         repeats = any(np.array_equal(ring[n:], ring[:-n]) for n in range(1, LONGEST + 1))
-        block = core.code.known_at(int(c[C.STOP_ADDRESS]))
+        block = core.code.known_at(core.state.stop_address)
         if self.skips and repeats and block is not None:
             self._mark(core, block)
 
     def arrived(self, core: GuestCore) -> None:
         """The core has stopped at a marked block, or behind a poll."""
-        block = core.code.known_at(int(core.state[C.STOP_ADDRESS]))
-        watched = core.confined or core.memory.state[L.VIOLATIONS] or core.peripherals.on_load is not None
+        block = core.code.known_at(core.state.stop_address)
+        watched = core.confined or core.memory.state.violations or core.peripherals.on_load is not None
         if not self.skips or watched or block is None:
-            self._rest(core, NEVER if block is not None else int(core.memory.state[L.NOW]) + LEAST)
+            self._rest(core, NEVER if block is not None else core.memory.state.now + LEAST)
             return
-        now, (since, until) = int(core.memory.state[L.NOW]), self._filmed()
+        now, (since, until) = core.memory.state.now, self._filmed()
         if since <= now < until:
             self._rest(core, now + LEAST)
             return
@@ -91,17 +92,17 @@ class CoreWaits:
         """Something else has stopped the core: rounds are compared anew."""
         if self._moments:
             self._moments.clear()
-            core.state[C.KEEPS_STORES] = core.state[C.WAIT_PASS] = 0
+            core.state.records_stores = core.state.waits_to_pass = 0
             core.peripherals.polled = None
 
     def _mark(self, core: GuestCore, block: CodeBlock, on: bool = True) -> None:
-        flags = block.index * C.BLOCK + C.FLAGS
-        core.tables.blocks[flags] = core.tables.blocks[flags] & ~C.WAITS | (C.WAITS if on else 0)
+        record = core.tables.blocks.records[block.index]
+        record.flags = record.flags & ~C.WAITS | (C.WAITS if on else 0)
 
     def _rest(self, core: GuestCore, until: int) -> None:
         """No look at waits before tick ``until``."""
         self.disturbed(core)
-        core.state[C.WAIT_FROM] = until
+        core.state.wait_from = until
 
     # rounds
 
@@ -111,7 +112,7 @@ class CoreWaits:
         self._moments.append(moment)
         if len(self._moments) == 3:
             result = repetition(self._moments, self._kinds_of(core), self._writes(core))
-            worth = result is not None and result.until - core.memory.state[L.NOW] >= WORTH
+            worth = result is not None and result.until - core.memory.state.now >= WORTH
             if result is not None and worth and self._complete(core, result):
                 self._skip(core, result)
                 return
@@ -120,8 +121,9 @@ class CoreWaits:
             if self._tries % TRIES == 0 and not self._wider(moment):
                 self._give_up(core)
                 return
-        c = core.state
-        c[C.KEEPS_STORES], c[C.JOURNAL_USED], c[C.WAIT_FROM], c[C.WAIT_PASS] = 1, 0, 0, self._stride
+        state = core.state
+        state.records_stores, state.journal_used = 1, 0
+        state.wait_from, state.waits_to_pass = 0, self._stride
         core.peripherals.polled = []
 
     def _wider(self, moment: CoreSnapshot) -> bool:
@@ -136,7 +138,7 @@ class CoreWaits:
 
     def _give_up(self, core: GuestCore) -> None:
         self._pause = min(2 * self._pause, MOST)
-        self._rest(core, int(core.memory.state[L.NOW]) + self._pause)
+        self._rest(core, core.memory.state.now + self._pause)
 
     def _kinds_of(self, core: GuestCore) -> dict[str, Any]:
         if not self._kinds:
@@ -147,12 +149,10 @@ class CoreWaits:
 
     def _writes(self, core: GuestCore) -> Any:
         """The slots of what was compared of the accesses that count stores."""
-        if self._places is None:
-            made = np.arange(core.tables.records) * C.ACCESS
-        else:
-            made = np.arange(0, self._places.accesses.size, C.ACCESS)
-        records = made if self._places is None else self._places.accesses[made]
-        return made[core.tables.accesses[records + C.WRITE] == 1] + C.MADE
+        size, writes = AccessRecord.WORDS, core.tables.access_records["write"] == 1
+        if self._places is not None:
+            writes = writes[self._places.accesses[::size] // size]
+        return np.flatnonzero(writes) * size + offset_of(AccessRecord.count)
 
     def _complete(self, core: GuestCore, period: LoopPeriod) -> bool:
         """Whether what was compared is all that has changed; find the loop's places the first time."""
@@ -162,18 +162,20 @@ class CoreWaits:
                 return False
             self._known[self._block] = places, self._stride
             return True
-        at, by = period.changes["blocks"]
-        runs = at % C.BLOCK == C.RUNS
-        counts = core.tables.blocks[self._places.blocks[at[runs]] + C.COUNT_OF - C.RUNS]
+        changed, by = period.changes["blocks"]
+        size = BlockRecord.WORDS
+        runs = changed % size == offset_of(BlockRecord.runs)
+        numbers = self._places.blocks[changed[runs]] // size
+        counts = core.tables.block_records["instruction_count"][numbers]
         return int((by[runs] * counts).sum()) == period.instructions
 
     # counting
 
     def _due(self, core: GuestCore) -> int:
         """The tick of what comes next, a film's window too."""
-        c, (since, _) = core.state, self._filmed()
-        film = since if core.memory.state[L.NOW] < since else NEVER
-        return int(min(c[C.RUN_HORIZON], c[C.EVENT_DUE], c[C.SYSTICK_DUE], film))
+        state, (since, _) = core.state, self._filmed()
+        film = since if core.memory.state.now < since else NEVER
+        return min(state.run_horizon, state.event_due, state.systick_due, film)
 
     def _filmed(self) -> tuple[int, int]:
         """From which tick to which everything is run for a film."""
@@ -181,24 +183,24 @@ class CoreWaits:
 
     def _changes(self, core: GuestCore, period: LoopPeriod) -> int:
         """The tick from which a load of the round may find something else by itself."""
-        c, peripherals = core.state, core.peripherals
+        state, peripherals = core.state, core.peripherals
         loads = self._moments[-1].loads
-        due = min((peripherals.changes_at(address) for address, _ in loads), default=NEVER // L.TICK)
-        if C.SYSTEM_READS in period.changes["core"][0] and c[C.TICK_LEFT]:
-            due = min(due, int(c[C.TICK_BASE] + c[C.TICK_LEFT]))
-        return due * L.TICK
+        due = min((peripherals.changes_at(address) for address, _ in loads), default=NEVER // TICK)
+        if offset_of(CoreState.system_reads) in period.changes["core"][0] and state.systick_left:
+            due = min(due, state.systick_base + state.systick_left)
+        return due * TICK
 
     def _skip(self, core: GuestCore, period: LoopPeriod) -> None:
         """Count as many rounds as fit."""
-        c, now = core.state, int(core.memory.state[L.NOW])
+        state, now = core.state, core.memory.state.now
         loads, places = self._moments[-1].loads, self._places
         changes = self._changes(core, period)
         due = min(self._due(core), changes, period.until)
-        events = int(min(c[C.EVENT_DUE], c[C.SYSTICK_DUE], changes))
+        events = min(state.event_due, state.systick_due, changes)
         if (events >= NEVER and not core.interrupts.may_come) or due <= now:
             self._give_up(core)
             return
-        left = int(c[C.LIMIT] - c[C.INSTRUCTIONS]) - 1
+        left = state.instruction_limit - state.instructions - 1
         rounds = max(0, min((due - 1 - now) // period.ticks, left // period.instructions))
         rounds -= core.peripherals.polls.beyond(rounds * len(loads), len(loads))
         self.disturbed(core)
@@ -208,13 +210,13 @@ class CoreWaits:
             self.rounds += rounds
         self._pause = max(LEAST, self._pause // 4)
         sliced = left // period.instructions <= (due - 1 - now) // period.ticks  # the run's slice ends first
-        self._rest(core, int(core.memory.state[L.NOW]) + period.ticks if sliced else due)
+        self._rest(core, core.memory.state.now + period.ticks if sliced else due)
 
     def _count(self, core: GuestCore, period: LoopPeriod, rounds: int, places: LoopPlaces | None) -> None:
         tables = core.tables
         arrays = {
-            "core": core.state, "memory": core.memory.state, "branches": core.branches,
-            "blocks": tables.blocks, "accesses": tables.accesses, "calls": core.calls,
+            "core": core.state.array, "memory": core.memory.state.array, "branches": core.branches.array,
+            "blocks": tables.blocks.array, "accesses": tables.accesses.array, "calls": core.call_edges.array,
         }  # fmt: skip
         for name, (at, by) in period.changes.items():
             slots = getattr(places, name)[at] if places is not None and hasattr(places, name) else at
@@ -222,14 +224,14 @@ class CoreWaits:
         _turn(core.state, period.taken, rounds * period.taken)
 
 
-def _turn(c: Any, taken: int, more: int) -> None:
+def _turn(state: CoreState, taken: int, more: int) -> None:
     """The ring of the last taken branches after ``more`` of them, ``taken`` a round."""
     if not taken:
         return
-    ring = c[C.RING : C.RING + C.RING_SIZE * C.RING_ENTRY].reshape(-1, C.RING_ENTRY)
-    newest = int(c[C.RING_AT]) - 1
+    ring = state.branch_ring.table(C.RING_SIZE)
+    newest = state.ring_next - 1
     ages = np.arange(C.RING_SIZE)
     before = np.where(ages < more, ages % taken, ages - more)
     last = ring[(newest - before) % C.RING_SIZE].copy()
     ring[(newest + more - ages) % C.RING_SIZE] = last
-    c[C.RING_AT] = (newest + more + 1) % C.RING_SIZE
+    state.ring_next = (newest + more + 1) % C.RING_SIZE

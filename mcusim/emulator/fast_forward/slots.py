@@ -15,58 +15,69 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.cpu import state_layout as C
-from mcusim.cpu.pipeline import branch_predictor as B
+from mcusim.cpu.pipeline.branch_predictor import STORE_BANKS, STORE_ENTRIES, BranchState
+from mcusim.cpu.state_layout import SHADOW_DEPTH, CoreState
 from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import CacheState, CodeLines, MemoryState, RegionState
+from mcusim.native.structs import offset_of
 
 FIXED, COUNT, TIME = -1, -2, -3
-# of the core's state what the hooks and the host tell each other, and the ring of branches, which is worked out
-OWN = [
-    C.STOP, C.STOP_ADDRESS, C.STOP_SIZE, C.LIMIT, C.WAIT_FROM, C.WAIT_PASS, C.KEEPS_STORES, C.RING_AT,
-    *range(C.RING, C.RING + C.RING_SIZE * C.RING_ENTRY),
-]  # fmt: skip
-_COUNTED = (
-    L.READS, L.WRITES, L.READ_BYTES, L.WRITE_BYTES, L.OCCUPIED, L.STALL, L.A_HITS, L.A_MISSES, L.F_MISSES,
-    L.FETCH_STALL, L.F_HITS, L.F_PREFETCHED, L.I_CLOCK,
-)  # fmt: skip
+CORE_SLOTS = offset_of(CoreState.floats)  # those before what a fault leaves
+
+
+def hide_own(state: CoreState) -> None:
+    """Zero what the hooks and the host tell each other, the last access, and the ring of branches, which is worked
+    out."""
+    state.zero(CoreState.stop, CoreState.stop_size)
+    state.zero(CoreState.wait_from, CoreState.records_stores)
+    state.zero(CoreState.branch_ring, CoreState.ring_next)
+    state.zero(CoreState.access, CoreState.access)
+    state.instruction_limit = 0
 
 
 def of_core() -> Any:
     """Kinds of the core's slots, up to those of a fault."""
-    kinds = np.full(C.FLOATS, FIXED)
-    kinds[[C.INSTRUCTIONS, C.SYSTEM_READS, C.TICK_BASE, C.TICK_LEFT]] = COUNT
-    kinds[C.READY_BASE] = TIME
-    shadow = kinds[C.SHADOW : C.SHADOW + C.SHADOW_DEPTH * C.SHADOW_ENTRY].reshape(-1, C.SHADOW_ENTRY)
-    shadow[:, C.CALL_TICKS], shadow[:, C.CALL_INSTRUCTIONS] = TIME, C.INSTRUCTIONS
-    return kinds
+    kinds = CoreState(np.full(CoreState.WORDS, FIXED))
+    kinds.instructions = kinds.system_reads = kinds.systick_base = kinds.systick_left = COUNT
+    kinds.ready_base = TIME
+    calls = kinds.calls.table(SHADOW_DEPTH)
+    calls["ticks"], calls["instructions"] = TIME, offset_of(CoreState.instructions)
+    return kinds.array[:CORE_SLOTS]
 
 
-def of_memory(s: Any, blocks: Iterable[int]) -> Any:
-    """Kinds of the slots of the memory state ``s``, whose regions' blocks are at ``blocks``."""
-    kinds = np.full(s.size, FIXED)
-    kinds[[L.HITS, L.IHITS, L.UNCOUNTED]] = COUNT
-    kinds[[L.NOW, L.CODE_SINCE]] = TIME
-    for r in blocks:
-        kinds[r + L.FETCHES] = COUNT
-        if s[r + L.KIND] in (L.TCM, L.SRAM, L.FLASH):
-            kinds[[r + slot for slot in _COUNTED]] = COUNT
-            kinds[[r + L.BUSY, r + L.TAKEN, r + L.PREFETCHED_AT]] = TIME
-        if s[r + L.KIND] == L.FLASH and s[r + L.I_LINES] > 0:
-            first = int(s[r + L.I_ACCEL]) + L.BUCKETS
-            lines = kinds[first : first + int(s[r + L.I_LINES]) * L.I_LINE].reshape(-1, L.I_LINE)
-            lines[:, L.I_AGE] = r + L.I_CLOCK
-    for cache in (int(s[L.DATA_AT]), int(s[L.CODE_AT])):
-        if cache:
-            kinds[cache + L.C_CLOCK] = COUNT
-            first = cache + L.CACHE
-            records = kinds[first : first + int(s[cache + L.C_SETS] * s[cache + L.C_WAYS]) * L.CACHE_LINE]
-            records.reshape(-1, L.CACHE_LINE)[:, L.AGE] = cache + L.C_CLOCK
-    return kinds
+def of_memory(memory: MemoryState, blocks: Iterable[int]) -> Any:
+    """Kinds of the slots of ``memory``, whose regions are at the offsets ``blocks``."""
+    kinds = MemoryState(np.full(memory.array.size, FIXED))
+    kinds.hits = kinds.code_hits = kinds.uncounted = COUNT
+    kinds.now = kinds.code_since = TIME
+    for offset in blocks:
+        _of_region(RegionState(memory, offset), RegionState(kinds, offset))
+    for offset in (memory.data_cache_block, memory.code_cache_block):
+        if offset:
+            cache, own = CacheState(memory, offset), CacheState(kinds, offset)
+            own.clock = COUNT
+            own.lines.table(cache.sets * cache.ways)["age"] = offset + offset_of(CacheState.clock)
+    return kinds.array
+
+
+def _of_region(region: RegionState, kinds: RegionState) -> None:
+    kinds.fetches = COUNT
+    if region.kind in (L.TCM, L.SRAM, L.FLASH):
+        kinds.reads = kinds.writes = kinds.read_bytes = kinds.write_bytes = kinds.occupied = kinds.stall = COUNT
+        kinds.data_hits = kinds.data_misses = kinds.code_misses = COUNT
+        kinds.fetch_stall = kinds.code_hits = kinds.prefetch_hits = kinds.lookups = COUNT
+        kinds.busy_until = kinds.taken_until = kinds.prefetch_ready = TIME
+    if region.kind == L.FLASH and region.code_lines > 0:
+        lines = CodeLines(kinds.array, region.code_line_store).lines
+        lines.table(region.code_lines)["age"] = region.offset + offset_of(RegionState.lookups)
 
 
 def of_branches() -> Any:
     """Kinds of the slots of branch prediction and store buffer."""
-    kinds = np.full(B.BRANCH_STATE, FIXED)
-    kinds[[B.BRANCHES, B.TAKEN, B.MISPREDICTED]] = COUNT
-    kinds[B.STORE_FREE : B.STORE_NEXT] = TIME
-    return kinds
+    kinds = BranchState(np.full(BranchState.WORDS, FIXED))
+    kinds.branches = kinds.taken = kinds.mispredicted = COUNT
+    for i in range(STORE_ENTRIES):
+        kinds.store_free[i] = TIME
+    for i in range(STORE_BANKS):
+        kinds.bank_done[i] = TIME
+    return kinds.array

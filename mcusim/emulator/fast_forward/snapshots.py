@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from unicorn import arm_const as arm
 
-from mcusim.cpu import state_layout as C
-from mcusim.cpu.system import exception_layout as X
-from mcusim.emulator.fast_forward.slots import OWN
+from mcusim.cpu.state_layout import JOURNAL_SIZE, CoreState
+from mcusim.cpu.system.exception_layout import ExceptionState
+from mcusim.emulator.fast_forward.slots import CORE_SLOTS, hide_own
+from mcusim.native.structs import offset_of
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
@@ -21,6 +22,7 @@ _REGISTERS = [
     arm.UC_ARM_REG_PRIMASK, arm.UC_ARM_REG_BASEPRI, arm.UC_ARM_REG_FAULTMASK,
     arm.UC_ARM_REG_CONTROL,
 ]  # fmt: skip
+EXCEPTION_SLOTS = offset_of(ExceptionState.log)  # those before the log
 _SYSTEM = ((0x0000, 0x2000), (0xE000, 0xF000))  # of the private peripheral bus: ITM, DWT; the system control space
 
 
@@ -38,21 +40,21 @@ class CoreSnapshot:
     let go for this round; None: there were too many."""
 
     def __init__(self, core: GuestCore, places: LoopPlaces | None, registers: tuple[int, ...]) -> None:
-        c, tables = core.state, core.tables
+        state, tables, edges = core.state, core.tables, core.call_edges.array
         self.registers = registers
-        self.core = c[: C.FLOATS].copy()
-        self.taken_to = int(c[C.RING_AT])
-        self.core[OWN] = 0
-        self.memory = core.memory.state.copy()
-        self.branches = core.branches.copy()
-        self.blocks = tables.blocks.copy() if places is None else tables.blocks[places.blocks]
-        self.accesses = tables.accesses.copy() if places is None else tables.accesses[places.accesses]
-        self.calls = core.calls.copy() if places is None else core.calls[places.calls]
-        self.exceptions = core.interrupts.state[: X.LOG].copy()
-        words = core.ppb_words
+        self.core = state.array[:CORE_SLOTS].copy()
+        hide_own(CoreState(self.core))
+        self.memory = core.memory.state.array.copy()
+        self.branches = core.branches.array.copy()
+        blocks, accesses = tables.blocks.array, tables.accesses.array
+        self.blocks = blocks.copy() if places is None else blocks[places.blocks]
+        self.accesses = accesses.copy() if places is None else accesses[places.accesses]
+        self.calls = edges.copy() if places is None else edges[places.calls]
+        self.exceptions = core.interrupts.state.array[:EXCEPTION_SLOTS].copy()
+        words = core.ppb_words.array
         self.system = np.concatenate([words[low >> 3 : high >> 3] for low, high in _SYSTEM])
-        used = int(c[C.JOURNAL_USED])
-        self.stores = c[C.JOURNAL : C.JOURNAL + used].copy() if used <= C.JOURNAL_SIZE else None
+        used = state.journal_used
+        self.stores = [state.journal[i] for i in range(used)] if used <= JOURNAL_SIZE else None
         self.loads = tuple(core.peripherals.polled or ())
         asked = {core.peripherals.block_at(address) for address, _ in self.loads}
         self.held = [(block.name, _held(block)) for block in core.peripherals.blocks if block in asked]

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from mcusim.cpu import state_layout as C
-from mcusim.cpu.system.exception_layout import CURRENT
 from mcusim.emulator.recording.wait_loops import WaitLoop, loop_around, spinning_in
-from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import TICK
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
@@ -145,7 +143,7 @@ class Recorder:
                 asked[name] = delta
         made = runs.copy()
         made[: len(self._runs)] -= self._runs
-        handler = bool(self._core.interrupts.state[CURRENT])
+        handler = bool(self._core.interrupts.state.current)
         spent = self._by_function(made)
         stretch = Stretch(self._begin, now, why, transfer, handler, asked, maintained - self._maintained, spent)
         self._idle(stretch, made, slept - self._slept, loop)
@@ -179,15 +177,13 @@ class Recorder:
     def _cost(self, block: int) -> tuple[float, float]:
         """Ticks of a block each time that it runs, so far, and those of them that are waits for memory."""
         tables, known = self._core.tables, self._core.tables.known[block]
-        record = tables.blocks[block * C.BLOCK : (block + 1) * C.BLOCK]
-        runs = max(1, int(record[C.RUNS]))
-        rows = tables.accesses[int(record[C.FIRST]) * C.ACCESS : int(record[C.END]) * C.ACCESS].reshape(-1, C.ACCESS)
-        stall = int(record[C.FETCH_TICKS]) + int(rows[:, C.STALLED].sum())
-        own = sum(int(record[at]) for at in (C.BRANCH_TICKS, C.CARRY_TICKS, C.PREFETCH_TICKS)) - int(
-            record[C.SHARED_TICKS]
-        )
-        penalty = int(rows[:, C.PENALTY].sum())
-        return known.timing.cycles * L.TICK + (own + stall + penalty) / runs, stall / runs
+        record = tables.blocks.records[block]
+        runs = max(1, record.runs)
+        rows = tables.access_records[record.first_access : record.accesses_end]
+        stall = record.fetch_ticks + int(rows["stall"].sum())
+        own = record.branch_ticks + record.carry_ticks + record.prefetch_ticks - record.shared_ticks
+        penalty = int(rows["penalty"].sum())
+        return known.timing.cycles * TICK + (own + stall + penalty) / runs, stall / runs
 
     def _by_function(self, made: Any) -> Any:
         """Ticks that blocks take by themselves, by number of their function."""
@@ -195,7 +191,7 @@ class Recorder:
         if len(self._of_block) < len(known):
             more = [self._number(block.address) for block in known[len(self._of_block) :]]
             self._of_block = np.concatenate([self._of_block, np.array(more, np.int64)])
-        ticks = self._core.tables.blocks[: len(known) * C.BLOCK].reshape(-1, C.BLOCK)[:, C.TICKS]
+        ticks = self._core.tables.block_records["ticks"]
         return np.bincount(self._of_block, made * ticks, len(self.functions))
 
     def _number(self, address: int) -> int:
@@ -209,19 +205,17 @@ class Recorder:
 
     @property
     def _now(self) -> int:
-        return int(self._core.memory.state[L.NOW])
+        return self._core.memory.state.now
 
     def _runs_now(self) -> Any:
-        tables = self._core.tables
-        return tables.blocks[: len(tables.known) * C.BLOCK].reshape(-1, C.BLOCK)[:, C.RUNS].copy()
+        return self._core.tables.block_records["runs"].copy()
 
     def _counts_now(self) -> Mapping[str, Sequence[int]]:
         rows = self._core.memory.by_region()
         return {name: [row[count] for count in _COUNTS] for name, row in rows.items()}
 
     def _slow(self) -> tuple[int, int]:
-        c = self._core.state
-        return int(c[C.SLEEP_TICKS]), int(c[C.SYSTEM_TICKS])
+        return self._core.state.sleep_ticks, self._core.state.maintenance_ticks
 
 
 def watch_calls(recorder: Recorder, core: GuestCore, addresses: Iterable[int]) -> None:

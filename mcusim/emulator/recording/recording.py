@@ -36,7 +36,7 @@ class Recording:
     def of(cls, core: GuestCore, recorder: Recorder) -> Recording:
         """What ``recorder`` has seen of ``core``, which has run."""
         recorder.finish()
-        log, now = core.interrupts.log, int(core.memory.state[L.NOW])
+        log, now = core.interrupts.log, int(core.memory.state.now)
         return cls(
             ticks=now,
             stretches=recorder.stretches,

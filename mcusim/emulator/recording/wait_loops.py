@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mcusim.cpu import state_layout as C
 from mcusim.cpu.decode.instruction import LR, PC, SP, Instruction, Kind
+from mcusim.cpu.state_layout import RING_SIZE
 
 if TYPE_CHECKING:
     from mcusim.cpu.hooks.block_tables import CodeBlock
@@ -60,10 +60,8 @@ def loop_around(core: GuestCore, pc: int) -> WaitLoop | None:
 
 def _ring(core: GuestCore) -> list[tuple[int, int]]:
     """Taken branches, the newest first: from, to."""
-    c: Any = core.state
-    newest = int(c[C.RING_AT]) - 1
-    entries = (C.RING + ((newest - i) % C.RING_SIZE) * C.RING_ENTRY for i in range(C.RING_SIZE))
-    return [(int(c[at + C.RING_FROM]), int(c[at + C.RING_TO])) for at in entries]
+    branches = (core.state.branch_ring[(core.state.ring_next - 1 - i) % RING_SIZE] for i in range(RING_SIZE))
+    return [(branch.source, branch.target) for branch in branches]
 
 
 def _loop(core: GuestCore, taken: list[tuple[int, int]], known: Iterable[WaitLoop]) -> WaitLoop | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic
+from mcusim.cpu.system.exception_layout import ExceptionState
 from mcusim.emulator.stops.stop import Fault
 
 MOST_REPEATED = 1000
@@ -39,19 +39,19 @@ class FaultLog:
     def taken(self) -> tuple[TakenFault, ...]:
         return tuple(self._taken.values())
 
-    def open(self, state: object) -> Fault | None:
+    def open(self, state: ExceptionState) -> Fault | None:
         """The fault whose handler is active, the last such, by the exceptions' ``state``."""
-        while self._open and not nvic.has(state, X.ACTIVE, self._open[-1][0]):
+        while self._open and not nvic.has(state.active, self._open[-1][0]):
             self._open.pop()
         return self._open[-1][1] if self._open else None
 
-    def add(self, place: int, taken_fault: TakenFault) -> None:
+    def add(self, index: int, taken_fault: TakenFault) -> None:
         """A handler begins."""
         fault = taken_fault.fault
         key = fault.kind, fault.pc, fault.address
         known = self._taken.get(key)
         self._taken[key] = taken_fault if known is None else replace(known, count=known.count + 1)
-        self._open.append((place, fault))
+        self._open.append((index, fault))
 
     def again(self, fault: Fault) -> bool:
         """Whether the same fault has been there so often in a row, with the same registers, that it always will be."""

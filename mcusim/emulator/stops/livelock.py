@@ -62,7 +62,7 @@ def _state(emulator: GuestCore) -> tuple[int, ...]:
 def explain_round(emulator: GuestCore) -> Fault | None:
     """The first load of the round that is watched, as the place of an endless poll; None: it loads nothing."""
     loads: list[tuple[int, int, int]] = []
-    core, c = emulator.core, emulator.state
+    core, core_state = emulator.core, emulator.state
     core.forget_translations()  # translated code ignores new hooks
     seen = core.uc.hook_add(
         UC_HOOK_MEM_READ, lambda _uc, _kind, at, size, _v, _d: loads.append((emulator.peripherals.pc, at, size))
@@ -71,7 +71,7 @@ def explain_round(emulator: GuestCore) -> Fault | None:
     for _ in range(LONGEST):
         if any(low <= at < end for _, at, _ in loads for low, end in writable):
             break
-        c[C.LIMIT], c[C.STOP] = emulator.instructions + 1, C.RUNNING
+        core_state.instruction_limit, core_state.stop = emulator.instructions + 1, C.RUNNING
         core.run(core["pc"])
     core.uc.hook_del(seen)
     if not loads:
@@ -94,13 +94,12 @@ def explain_round(emulator: GuestCore) -> Fault | None:
 
 def _counts(emulator: GuestCore) -> tuple[int, int, int]:
     """Accesses, stores among them, and loads of system registers."""
-    table = emulator.tables.accesses
-    made = table[: len(table) // C.ACCESS * C.ACCESS].reshape(-1, C.ACCESS)[: emulator.tables.records]
-    stores = int(made[made[:, C.WRITE] == 1, C.MADE].sum()) + emulator.unforeseen
-    return int(made[:, C.MADE].sum()), stores, int(emulator.state[C.SYSTEM_READS])
+    records = emulator.tables.access_records
+    stores = int(records["count"][records["write"] == 1].sum()) + emulator.unforeseen
+    return int(records["count"].sum()), stores, emulator.state.system_reads
 
 
 def _still(emulator: GuestCore) -> bool:
     """Nothing but the core changes memory or registers."""
-    due = int(emulator.state[C.EVENT_DUE]) < NEVER
+    due = emulator.state.event_due < NEVER
     return not due and not any(block.waiting for block in emulator.peripherals.blocks)

@@ -15,13 +15,13 @@ from zlib import crc32
 
 from unicorn import arm_const as arm
 
-from mcusim.cpu import state_layout as C
+from mcusim.cpu.state_layout import CoreState
 from mcusim.cpu.system import ppb
 from mcusim.cpu.system.exception_layout import NEVER
 from mcusim.emulator.stops.stop import PerformedReset, Stop
 from mcusim.emulator.stops.stop_reason import explain_ending
-from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
+from mcusim.memory.state_layout import TICK
 from mcusim.soc.peripheral_findings import Ending
 from mcusim.soc.peripherals.rcc import Rcc
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
 
 THREAD, HANDLER = 0x0100_0000, 0x0100_0003
-_CLEARED = (C.FPU, C.TRAP_UNALIGNED, C.TRAP_DIVIDE, C.TICK_LEFT, C.COUNT_READ, C.RESET_ASKED, C.CALL_DEPTH, C.CALL_BASE,
-            C.NESTED, C.MPU_CHANGED, C.MPU_REGION, C.STOP, C.INVALIDATED_LINES, C.INVALIDATED_CODE)  # fmt: skip
 
 
 def restart(emulator: GuestCore, asked: Ending | None = None) -> Stop | None:
@@ -45,7 +43,7 @@ def restart(emulator: GuestCore, asked: Ending | None = None) -> Stop | None:
     if start is None or start.vectors is None or endless or emulator.resets >= emulator.most_resets:
         return _end(emulator, asked)
     emulator.contents_at_reset = contents
-    pc = int(emulator.state[C.SYSTEM_PC]) if asked is None else asked.pc
+    pc = emulator.state.system_pc if asked is None else asked.pc
     emulator.reset_log.append(PerformedReset(cause, emulator.cycles, pc))
     _clear(emulator)
     for block in emulator.peripherals.blocks:
@@ -55,7 +53,7 @@ def restart(emulator: GuestCore, asked: Ending | None = None) -> Stop | None:
     emulator.core["sp"] = int.from_bytes(table[:4], "little") & ~3
     emulator.core["lr"] = 0xFFFF_FFFF
     emulator.core["pc"] = int.from_bytes(table[4:], "little") | 1
-    ppb.set_vectors(emulator.ppb_words, start.vectors)
+    ppb.set_vectors(emulator.ppb_words.array, start.vectors)
     return None
 
 
@@ -80,20 +78,14 @@ def _contents(emulator: GuestCore) -> int:
 
 
 def _clear(emulator: GuestCore) -> None:
-    c, s, uc = emulator.state, emulator.memory.state, emulator.core.uc
-    for slot in _CLEARED:
-        c[slot] = 0
-    c[C.PREVIOUS] = c[C.ENTERED] = -1
-    c[C.SYSTICK_DUE], c[C.HORIZON], c[C.STACK_KNOWN] = NEVER, 0, 1
-    c[C.TICK_BASE] = c[C.CYCLE_BASE] = int(s[L.NOW]) // L.TICK
-    for i in range(C.MPU_REGIONS):
-        c[C.MPU_RBAR + i] = c[C.MPU_RASR + i] = 0
-    core_data.maintain_all(emulator.memory.header, 0, 1)
-    s[L.ASIDE] = s[L.APART] = 0
-    core_data.invalidate_instructions(emulator.memory.header)
-    emulator.ppb_words[:] = 0
-    ppb.prepare(emulator.machine, emulator.part, emulator.ppb_words, c, False)
-    s[L.DCACHE] = s[L.ICACHE] = 0
+    state, memory, uc = emulator.state, emulator.memory.state, emulator.core.uc
+    _clear_core(state, memory.now)
+    core_data.maintain_all(memory, 0, 1)
+    memory.aside = memory.apart = 0
+    core_data.invalidate_instructions(memory)
+    emulator.ppb_words.array[:] = 0
+    ppb.prepare(emulator.machine, emulator.part, emulator.ppb_words.array, state, False)
+    memory.data_cache = memory.code_cache = 0
     for block in emulator.peripherals.blocks:
         block.reset()
     emulator.interrupts.reset()
@@ -105,3 +97,14 @@ def _clear(emulator: GuestCore) -> None:
         uc.reg_write(register, 0)
     uc.reg_write(arm.UC_ARM_REG_XPSR, THREAD)
     uc.reg_write(arm.UC_ARM_REG_CONTROL, 0)
+
+
+def _clear_core(state: CoreState, now: int) -> None:
+    state.fpu = state.trap_unaligned = state.trap_divide = state.systick_left = state.systick_flag_read = 0
+    state.reset_requested = state.call_depth = state.call_base = state.nested = state.stop = 0
+    state.invalidated_lines = state.invalidated_code = 0
+    state.open_block = state.last_block = -1
+    state.systick_due, state.horizon, state.stack_known = NEVER, 0, 1
+    state.systick_base = state.cycle_base = now // TICK
+    state.mpu_changed = state.mpu_selected = 0
+    state.zero(CoreState.mpu_rbar, CoreState.mpu_rasr)

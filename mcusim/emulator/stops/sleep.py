@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks import blocks
-from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic, systick
-from mcusim.cpu.system.exception_layout import NEVER
+from mcusim.cpu.system.exception_layout import NEVER, SYSTICK
 from mcusim.emulator.stops.stop import Stop
 from mcusim.emulator.stops.stop_reason import rollback_block
-from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
@@ -28,11 +25,9 @@ MOST_DEADLINES = 1_000_000  # that pass without waking the core: nothing does
 
 def end_block(emulator: GuestCore) -> None:
     """The block that the core stopped behind, at a WFI, has run; one that it stopped in is broken off."""
-    c = emulator.state
-    pc, record = emulator.core["pc"] & ~1, int(c[C.PREVIOUS])
-    if record >= 0 and emulator.code.block_of(record).end == pc:
-        tables = emulator.tables
-        blocks.leave(c, emulator.memory.state, tables.blocks, emulator.branches, emulator.calls, pc)
+    pc, index = emulator.core["pc"] & ~1, emulator.state.open_block
+    if index >= 0 and emulator.tables.known[index].end == pc:
+        blocks.leave(emulator.core.hook, pc)
     else:
         rollback_block(emulator, pc)
 
@@ -40,8 +35,8 @@ def end_block(emulator: GuestCore) -> None:
 def wait_for_event(emulator: GuestCore) -> Stop | None:
     """A WFE has run."""
     x = emulator.interrupts.state
-    if x[X.EVENT] or not x[X.VECTORS]:
-        x[X.EVENT] = 0
+    if x.event or not x.vector_table:
+        x.event = 0
         return None
     end_block(emulator)
     emulator.for_event = True
@@ -52,37 +47,37 @@ def _wakes(emulator: GuestCore) -> bool:
     x, interrupts = emulator.interrupts.state, emulator.interrupts
     if not emulator.for_event:
         return interrupts.preempts(emulator.core.level(primask=False))
-    event, x[X.EVENT] = bool(x[X.EVENT]), 0
+    event, x.event = bool(x.event), 0
     return event or interrupts.preempts(emulator.core.level())
 
 
 def _for_ever(emulator: GuestCore) -> bool:
     """Nothing is to come but SysTick, which pends already."""
-    c, x = emulator.state, emulator.interrupts.state
-    return int(c[C.EVENT_DUE]) >= NEVER and bool(int(c[C.SYSTICK_DUE]) >= NEVER or nvic.has(x, X.PENDING, X.SYSTICK))
+    state, pending = emulator.state, emulator.interrupts.state.pending
+    return state.event_due >= NEVER and bool(state.systick_due >= NEVER or nvic.has(pending, SYSTICK))
 
 
 def sleep(emulator: GuestCore) -> Stop | None:
     """Sleep until an exception is pending that ends it (None), the run's horizon, or for ever: "idle"."""
-    c, s, interrupts = emulator.state, emulator.memory.state, emulator.interrupts
+    state, memory, interrupts = emulator.state, emulator.memory.state, emulator.interrupts
     for _ in range(MOST_DEADLINES):
         if _wakes(emulator) or emulator.peripherals.ending or emulator.peripherals.reset_asked:
             emulator.asleep = emulator.for_event = False
             return None
-        due = int(min(c[C.SYSTICK_DUE], c[C.EVENT_DUE]))
+        due = min(state.systick_due, state.event_due)
         if _for_ever(emulator):
             break
         emulator.asleep = True
-        until = max(int(s[L.NOW]), min(due, int(c[C.RUN_HORIZON])))
-        c[C.SLEEP_TICKS] += until - s[L.NOW]
+        until = max(memory.now, min(due, state.run_horizon))
+        state.sleep_ticks += until - memory.now
         if emulator.sleeps is not None:
-            emulator.sleeps.append((int(s[L.NOW]), until))
-        s[L.NOW] = until
+            emulator.sleeps.append((memory.now, until))
+        memory.now = until
         if until < due:
             return Stop("horizon")
-        if s[L.NOW] >= c[C.SYSTICK_DUE]:
-            systick.expire(c, s, interrupts.state, emulator.ppb_words)
-        if s[L.NOW] >= c[C.EVENT_DUE]:
+        if memory.now >= state.systick_due:
+            systick.expire(state, memory, interrupts.state, emulator.ppb_words)
+        if memory.now >= state.event_due:
             emulator.events.run()
     emulator.asleep = emulator.for_event = False
     return Stop("idle")

@@ -15,7 +15,7 @@ from mcusim.cpu.system.exception_layout import VECTORS
 from mcusim.cpu.system.memory_attributes import default_attributes
 from mcusim.emulator.stops.stop import Fault
 from mcusim.memory import state_layout as L
-from mcusim.memory.range_lookup import find
+from mcusim.memory.range_lookup import addresses_at
 from mcusim.soc.families.family import name_of
 
 if TYPE_CHECKING:
@@ -104,12 +104,10 @@ _PERIPHERAL_AREA = 0x4000_0000, 0x6000_0000
 BREAKPOINT, WIDE = 0xBE, 0xE8  # upper bytes of a first halfword
 
 
-def _branches(state: Any) -> tuple[tuple[int, int], ...]:
+def _branches(state: CoreState) -> tuple[tuple[int, int], ...]:
     """The last taken branches, oldest first."""
-    at = int(state[C.RING_AT])
-    order = ((at + k) % C.RING_SIZE for k in range(C.RING_SIZE))
-    entries = (C.RING + k * C.RING_ENTRY for k in order)
-    pairs = ((int(state[entry + C.RING_FROM]), int(state[entry + C.RING_TO])) for entry in entries)
+    branches = (state.branch_ring[(state.ring_next + k) % C.RING_SIZE] for k in range(C.RING_SIZE))
+    pairs = ((branch.source, branch.target) for branch in branches)
     return tuple(pair for pair in pairs if pair != (0, 0))
 
 
@@ -124,28 +122,28 @@ def explain_fault(emulator: GuestCore) -> Fault:
 
     Where a block was not let run, they are those at its beginning.
     """
-    c = emulator.state
-    code, address, pc = int(c[C.FAULT]), int(c[C.FAULT_ADDRESS]), int(c[C.FAULT_PC])
-    if c[C.PREVIOUS] < 0:
+    state = emulator.state
+    code, address, pc = state.fault, state.fault_address, state.fault_pc
+    if state.open_block < 0:
         registers: Mapping[str, int] = emulator.registers()
     else:
-        pc = pc or emulator.code.unforeseen_in(int(c[C.ENTERED]))
+        pc = pc or emulator.code.unforeseen_in(state.last_block)
         rollback_block(emulator, pc)
         names = [*(f"r{i}" for i in range(13)), "sp", "lr", "pc", "xpsr"]
-        registers = {name: int(c[C.REGISTERS + i]) & 0xFFFF_FFFF for i, name in enumerate(names)} | {"pc": pc}
+        registers = {name: state.registers[i] & 0xFFFF_FFFF for i, name in enumerate(names)} | {"pc": pc}
     block = name_of(emulator.machine, address)
     if code == C.UNDEFINED:
-        return Fault("undefined instruction", _undefined(emulator, pc), pc, None, registers, _branches(c))
+        return Fault("undefined instruction", _undefined(emulator, pc), pc, None, registers, _branches(state))
     if code == C.DIVIDED_BY_ZERO:
-        return Fault(*_TEXTS[code], pc, None, registers, _branches(c))
-    size, write = int(c[C.FAULT_SIZE]), bool(c[C.FAULT_WRITE])
-    kind, text = describe(code, address, size, write, int(c[C.STACK_LIMIT]), block)
+        return Fault(*_TEXTS[code], pc, None, registers, _branches(state))
+    size, write = state.fault_size, bool(state.fault_write)
+    kind, text = describe(code, address, size, write, state.stack_limit, block)
     if code == C.READ_ONLY and emulator.peripherals.flash_locked_at(address):
         kind, text = "store to flash", _LOCKED.format(what=f"a store of {size} B", address=f"{address:#010x}")
     if code == C.NO_PERIPHERAL and block is None and not _PERIPHERAL_AREA[0] <= address < _PERIPHERAL_AREA[1]:
         what = f"a {'store' if write else 'load'} of {size} B"
         kind, text = "bus fault", f"{what} at {address:#010x}, where {emulator.machine.name} has no memory"
-    return Fault(kind, text, pc, address, registers, _branches(c))
+    return Fault(kind, text, pc, address, registers, _branches(state))
 
 
 def explain_error(emulator: GuestCore, error: int, refused: str = "") -> Fault:
@@ -164,22 +162,22 @@ def explain_error(emulator: GuestCore, error: int, refused: str = "") -> Fault:
 
 def stopped_at_hint(emulator: GuestCore, pc: int) -> str:
     """The YIELD or WFE that has just run, else nothing: Unicorn stops after both."""
-    record = int(emulator.state[C.PREVIOUS])
+    record = emulator.state.open_block
     if record < 0:
         return ""
-    last = emulator.code.block_of(record).instructions[-1]
+    last = emulator.tables.known[record].instructions[-1]
     return last.mnemonic if last.end == pc and last.mnemonic in ("yield", "wfe") else ""
 
 
 def _error(emulator: GuestCore, error: int, pc: int) -> tuple[str, str, int | None]:
     if error in _ACCESS:
         return _unmapped(emulator, _ACCESS[error], pc)
-    entered = int(emulator.state[C.ENTERED])
+    entered = emulator.state.last_block
     if error == uc.UC_ERR_EXCEPTION and entered >= 0:
-        last = emulator.code.block_of(entered).instructions[-1]
+        last = emulator.tables.known[entered].instructions[-1]
         if last.end == pc and last.mnemonic == "svc":
             number = (emulator.core.peek(last.address, 1) or b"\0")[0]
-            why = "its priority does not preempt" if emulator.interrupts.state[VECTORS] else "there is no vector table"
+            why = "its priority does not preempt" if emulator.interrupts.state.vector_table else "there is no vector table"
             return "exception", f"SVC {number} is not taken: {why}", None
     code = emulator.core.peek(pc, 2)
     if code is not None and code[1] == BREAKPOINT:
@@ -202,8 +200,8 @@ def _undefined(emulator: GuestCore, pc: int) -> str:
     """Which instruction the core lacks, where, and why."""
     word = emulator.core.peek(pc, 4) or emulator.core.peek(pc, 2) or b""
     halfwords = [word[i : i + 2][::-1].hex() for i in range(0, 4 if word[1:2] >= bytes([WIDE]) else 2, 2)]
-    entered = int(emulator.state[C.ENTERED])
-    block = emulator.code.block_of(entered).instructions if entered >= 0 else ()
+    entered = emulator.state.last_block
+    block = emulator.tables.known[entered].instructions if entered >= 0 else ()
     instruction = next((item for item in block if item.address == pc), None)
     named = f"{instruction.text} " if instruction is not None and instruction.mnemonic != "undefined" else ""
     why = emulator.code.lacked(instruction) if instruction is not None else ""
@@ -213,10 +211,9 @@ def _undefined(emulator: GuestCore, pc: int) -> str:
 
 def _executable(emulator: GuestCore, address: int) -> bool:
     """By the ranges of the program; elsewhere by the default map, which Unicorn knows too."""
-    memory = emulator.memory.state
-    record = int(find(emulator.memory.header, address))
-    if record >= 0:
-        return bool(memory[record + L.FLAGS] & L.EXECUTE)
+    addresses = addresses_at(emulator.memory.state, address)
+    if addresses is not None:
+        return bool(addresses.flags & L.EXECUTE)
     return address < _PERIPHERAL_AREA[0] or _PERIPHERAL_AREA[1] <= address < 0xA000_0000
 
 
@@ -225,7 +222,7 @@ def _unmapped(emulator: GuestCore, what: str, pc: int) -> tuple[str, str, int | 
         where = name_of(emulator.machine, pc)
         shown = f" ({where})" if where else ""
         return "bus fault", f"the core went to {pc:#010x}{shown}, where {emulator.machine.name} has no memory", pc
-    address = int(emulator.state[C.UNMAPPED])
+    address = emulator.state.unmapped
     where = name_of(emulator.machine, address)
     if where and address < 0x6000_0000:
         return (
@@ -237,11 +234,10 @@ def _unmapped(emulator: GuestCore, what: str, pc: int) -> tuple[str, str, int | 
     return "bus fault", f"a {what} at {address:#010x}, where {emulator.machine.name} has no memory", address
 
 
-def _remember_branch(state: Any, source: int, target: int) -> None:
-    at = int(state[C.RING_AT])
-    entry = C.RING + at * C.RING_ENTRY
-    state[entry + C.RING_FROM], state[entry + C.RING_TO] = source, target
-    state[C.RING_AT] = (at + 1) % C.RING_SIZE
+def _remember_branch(state: CoreState, source: int, target: int) -> None:
+    branch = state.branch_ring[state.ring_next]
+    branch.source, branch.target = source, target
+    state.ring_next = (state.ring_next + 1) % C.RING_SIZE
 
 
 def rollback_block(emulator: GuestCore, pc: int) -> None:
@@ -249,21 +245,20 @@ def rollback_block(emulator: GuestCore, pc: int) -> None:
 
     A ``pc`` outside it is where its branch went.
     """
-    c, s = emulator.state, emulator.memory.state
-    record = int(c[C.PREVIOUS])
-    if record < 0:
+    state, memory = emulator.state, emulator.memory.state
+    index = state.open_block
+    if index < 0:
         return
-    block = emulator.code.block_of(record)
-    blocks = emulator.tables.blocks
-    blocks[record + C.RUNS] -= 1  # as if it had been another, shorter block
+    block, record = emulator.tables.known[index], emulator.tables.blocks.records[index]
+    record.runs -= 1  # as if it had been another, shorter block
     first, end = block.instructions[0].address, block.instructions[-1].end
     rest = [i for i, instruction in enumerate(block.instructions) if first <= pc <= instruction.address < end]
     if not first <= pc <= end:
-        _remember_branch(c, block.instructions[-1].address, pc)
-    c[C.PREVIOUS] = -1
-    c[C.INSTRUCTIONS] -= len(rest)
+        _remember_branch(state, block.instructions[-1].address, pc)
+    state.open_block = -1
+    state.instructions -= len(rest)
     emulator.tables.broken.append((block, rest[0] if rest else len(block.instructions)))
     reached = block.timing.at[rest[0]] if rest else block.timing.cycles
-    ticks = max(reached * L.TICK, int(c[C.CONSUMED]))
-    s[L.NOW] += ticks - int(c[C.CONSUMED])
-    blocks[record + C.CARRY_TICKS] += ticks
+    ticks = max(reached * L.TICK, state.consumed)
+    memory.now += ticks - state.consumed
+    record.carry_ticks += ticks

@@ -22,7 +22,7 @@ from mcusim.emulator.stops.fault_log import TakenFault
 from mcusim.emulator.stops.stop import Fault, Stop
 from mcusim.emulator.stops.stop_reason import explain_fault
 from mcusim.memory import state_layout as L
-from mcusim.memory.range_lookup import find
+from mcusim.memory.range_lookup import addresses_at
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore
@@ -70,14 +70,14 @@ def take(emulator: GuestCore, fault: Fault) -> Stop | None:
     """Enter the handler of ``fault`` (None), or say how the run ends: no handler, or the core locks up."""
     x, core = emulator.interrupts.state, emulator.core
     cause = _cause(emulator, fault)
-    if cause is None or emulator.confined or not x[X.VECTORS]:
+    if cause is None or emulator.confined or not x.vector_table:
         return Stop("fault", fault=_first(emulator, fault))
-    entering = int(x[X.ENTERING]) if fault.kind in ("stacking", "bad vector") else 0
+    entering = x.entering if fault.kind in ("stacking", "bad vector") else 0
     index = core.taken_as(cause.place)
     derived = entering in (X.NMI, X.HARD_FAULT)
     if derived and fault.kind == "stacking":  # its handler begins all the same
-        x[X.CFSR] |= cause.bits
-        emulator.state[C.FAULT] = C.NO_FAULT
+        x.cfsr |= cause.bits
+        emulator.state.fault = C.NO_FAULT
         return _enter(emulator, 0, RESUME)
     handler = handler_of(emulator, index or X.HARD_FAULT)
     if handler is None:
@@ -91,8 +91,8 @@ def take(emulator: GuestCore, fault: Fault) -> Stop | None:
     emulator.faults.add(index, TakenFault(fault, NAMES[index], handler, cause.bits, hfsr))
     _note(emulator, fault, cause, hfsr)
     back = _restored(emulator, fault)
-    emulator.state[C.FAULT] = C.NO_FAULT
-    nvic.pend(x, index, int(emulator.memory.state[L.NOW]))
+    emulator.state.fault = C.NO_FAULT
+    nvic.pend(x, index, emulator.memory.state.now)
     if entering:
         return _enter(emulator, 0, RESUME)
     if fault.kind in ("unstacking", "bad exception return"):
@@ -105,8 +105,8 @@ def handler_of(emulator: GuestCore, place: int) -> int | None:
     at = (word(emulator.ppb_words, VTOR) & TABLE) + 4 * X.number_of(place)
     vector = int.from_bytes(emulator.core.peek(at, 4) or b"", "little")
     code = emulator.core.peek(vector & ~1, 4) if vector & 1 else None
-    record = int(find(emulator.memory.header, vector & ~1))
-    runs = record >= 0 and emulator.memory.state[record + L.FLAGS] & L.EXECUTE
+    addresses = addresses_at(emulator.memory.state, vector & ~1)
+    runs = addresses is not None and addresses.flags & L.EXECUTE
     return vector & ~1 if runs and code not in (None, bytes(4), b"\xff" * 4) else None
 
 
@@ -119,7 +119,7 @@ def _cause(emulator: GuestCore, fault: Fault) -> _TakenAs | None:
         address = fault.address or 0
         regions = emulator.machine.memory.values()
         there = [r for r in regions if any(base <= address < base + r.size for base in (r.base, *r.aliases))]
-        if not there or (emulator.state[C.FAULT_WRITE] and not there[0].writable):
+        if not there or (emulator.state.fault_write and not there[0].writable):
             bits = 1 << 9 if cause.data else cause.bits << 8
             return _TakenAs(X.BUS_FAULT, bits, cause.data)
     return cause
@@ -128,29 +128,29 @@ def _cause(emulator: GuestCore, fault: Fault) -> _TakenAs | None:
 def _note(emulator: GuestCore, fault: Fault, cause: _TakenAs, hfsr: int) -> None:
     """Write the status registers."""
     x = emulator.interrupts.state
-    x[X.CFSR] |= cause.bits
-    x[X.HFSR] |= hfsr
+    x.cfsr |= cause.bits
+    x.hfsr |= hfsr
     if cause.data and fault.address is not None:
         manage = cause.place == X.MEM_MANAGE
-        x[X.CFSR] |= _KNOWN if manage else _KNOWN << 8
-        put(emulator.ppb_words, fault_status.AT_MMFAR if manage else fault_status.AT_BFAR, fault.address)
+        x.cfsr |= _KNOWN if manage else _KNOWN << 8
+        put(emulator.ppb_words, fault_status.MMFAR if manage else fault_status.BFAR, fault.address)
 
 
 def _restored(emulator: GuestCore, fault: Fault) -> int:
     """Let the faulting instruction, and what the block did behind it, not have been; returns where it is."""
-    c, core = emulator.state, emulator.core
-    if c[C.FAULT] == C.NO_FAULT or c[C.FAULT_INSIDE] == 0:
+    state, core = emulator.state, emulator.core
+    if state.fault == C.NO_FAULT or state.fault_in_block == 0:
         return fault.pc - 2 if fault.kind == "exception" else fault.pc  # SVC
-    for entry in reversed(c[C.JOURNAL : C.JOURNAL + min(int(c[C.JOURNAL_USED]), C.JOURNAL_SIZE)].tolist()):
-        core.poke(entry >> 8, bytes([entry & 0xFF]))
-    c[C.JOURNAL_USED] = 0
+    for i in reversed(range(min(state.journal_used, C.JOURNAL_SIZE))):
+        core.poke(state.journal[i] >> 8, bytes([state.journal[i] & 0xFF]))
+    state.journal_used = 0
     for name, value in fault.registers.items():
         if name not in ("pc", "xpsr"):
             core[name] = value
-    core.floats = c[C.FLOATS : C.FLOATS + C.SAVED_FLOATS].tolist()
-    block = emulator.code.block_of(int(c[C.ENTERED]))
+    core.floats = [state.floats[i] for i in range(C.SAVED_FLOATS)]
+    block = emulator.tables.known[state.last_block]
     code = core.peek(block.address, fault.pc - block.address) or b""
-    it_state = emulator.code.it_state_at(int(c[C.ENTERED]), fault.pc, code)
+    it_state = emulator.code.it_state_behind(state.last_block, code)
     it_bits = (it_state & 0xFC) << 8 | (it_state & 3) << 25
     core["xpsr"] = fault.registers["xpsr"] & ~IT_BITS | it_bits
     return fault.pc
@@ -158,12 +158,12 @@ def _restored(emulator: GuestCore, fault: Fault) -> int:
 
 def _enter(emulator: GuestCore, back: int, place: int) -> Stop | None:
     """Enter ``place`` from code that goes on at ``back``; events of the host and further faults may come between."""
-    c = emulator.state
+    state = emulator.state
     while True:
-        c[C.STOP] = C.RUNNING
+        state.stop = C.RUNNING
         if emulator.core.take_fault(back, place):
             return None
-        if c[C.FAULT] != C.NO_FAULT:
+        if state.fault != C.NO_FAULT:
             return take(emulator, explain_fault(emulator))
         emulator.events.run()
         back, place = 0, RESUME

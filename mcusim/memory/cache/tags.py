@@ -17,6 +17,7 @@ from __future__ import annotations
 from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import replacement
+from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.state_layout import AddressRange, CacheLine, CacheState, MemoryState, RegionState
 from mcusim.native.compile import inlined, native
@@ -71,7 +72,7 @@ def victim(memory: MemoryState, cache: CacheState, tag: int) -> CacheLine:
 def put(memory: MemoryState, cache: CacheState, line: CacheLine, tag: int, dirty: int) -> None:
     """The way has line number ``tag`` from now on."""
     if memory.film:
-        film.note(memory, film.FILL, words_between(memory, line), tag, dirty)
+        film.note(memory, events.FILL, words_between(memory, line), tag, dirty)
     line.tag, line.dirty = tag, dirty
     replacement.fill(memory, cache, line)
 
@@ -80,7 +81,7 @@ def put(memory: MemoryState, cache: CacheState, line: CacheLine, tag: int, dirty
 def mark_dirty(memory: MemoryState, line: CacheLine) -> None:
     """The line is dirty from now on."""
     if memory.film and line.dirty == 0:
-        film.note(memory, film.DIRTY, words_between(memory, line), 0, 0)
+        film.note(memory, events.DIRTY, words_between(memory, line), 0, 0)
     line.dirty = 1
 
 
@@ -88,7 +89,7 @@ def mark_dirty(memory: MemoryState, line: CacheLine) -> None:
 def empty(memory: MemoryState, line: CacheLine) -> None:
     """The way holds no line any more."""
     if memory.film:
-        film.note(memory, film.DROP, words_between(memory, line), 0, 0)
+        film.note(memory, events.DROP, words_between(memory, line), 0, 0)
     line.tag = line.age = -1
     line.dirty = 0
 
@@ -97,7 +98,7 @@ def empty(memory: MemoryState, line: CacheLine) -> None:
 def write_back(memory: MemoryState, cache: CacheState, line: CacheLine, start: int) -> int:
     """Write the dirty line to its memory from ``start``; returns the ticks that takes."""
     if memory.film:
-        film.note(memory, film.WRITE_BACK, words_between(memory, line), line.tag, 0)
+        film.note(memory, events.WRITE_BACK, words_between(memory, line), line.tag, 0)
     line.dirty = 0
     return written(memory, cache, line.tag, start)
 
@@ -135,7 +136,7 @@ def fill(memory: MemoryState, addresses: AddressRange, address: int, n: int, wri
     region.read_bytes += size
     if displaced >= 0:
         if memory.film:
-            film.note(memory, film.WRITE_BACK, -1, displaced, 0)
+            film.note(memory, events.WRITE_BACK, -1, displaced, 0)
         written(memory, cache, displaced, start + last)
     wait = start - now
     if write:

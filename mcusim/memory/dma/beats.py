@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from mcusim.memory import devices, flash_accelerator
 from mcusim.memory import state_layout as L
+from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, MemoryState, RegionState, TransferState
@@ -219,7 +220,7 @@ def read(memory: MemoryState, transfer: TransferState, region: RegionState) -> i
     """The read at ``memory.now`` from the region; returns how many bytes."""
     size = min(transfer.burst, transfer.unread_in_line, transfer.fifo_size - transfer.fifo_level)
     if memory.film:
-        film.note(memory, film.BEAT_READ, words_between(memory, transfer), transfer.read_address, size)
+        film.note(memory, events.BEAT_READ, words_between(memory, transfer), transfer.read_address, size)
     end = memory.now + data_read(memory, transfer, region, size)
     transfer.read_address += size * transfer.source_moves
     transfer.unread -= size
@@ -237,7 +238,7 @@ def write(memory: MemoryState, transfer: TransferState, region: RegionState) -> 
     """The write at ``memory.now`` to the region; returns how many bytes."""
     size = min(transfer.write_burst, transfer.unwritten_in_line, transfer.to_drain)
     if memory.film:
-        film.note(memory, film.BEAT_WRITE, words_between(memory, transfer), transfer.write_address, size)
+        film.note(memory, events.BEAT_WRITE, words_between(memory, transfer), transfer.write_address, size)
     end = memory.now + data_write(memory, transfer, region, size)
     transfer.fifo_level -= size
     transfer.to_drain -= size

@@ -11,6 +11,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.cache import tags
 from mcusim.memory.dma.arbitration import advance, arrive
 from mcusim.memory.dma.beats import is_buffered
+from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.ports import linefill
 from mcusim.memory.range_lookup import find
@@ -198,7 +199,7 @@ def fetch_while(memory: MemoryState, address: int, size: int, rate: int) -> int:
     """:func:`fetch_block`, for a film too."""
     stall = fetch_block(memory, address, size, rate)
     if memory.film:
-        film.accessed(memory, film.FETCH, address, size, 1, stall, stall)
+        film.accessed(memory, events.FETCH, address, size, 1, stall, stall)
     return stall
 
 

@@ -21,6 +21,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data, tags
 from mcusim.memory.dma.arbitration import arrive
 from mcusim.memory.dma.beats import is_buffered
+from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.operand_stalls import charge
 from mcusim.memory.ports import linefill
@@ -89,7 +90,7 @@ def evict(memory: MemoryState, cache: CacheState, line: int, start: int) -> None
     """Write line number ``line`` to its memory from ``start``, or when that is free: it stays busy so long."""
     size = cache.line_bytes
     if memory.film:
-        film.note(memory, film.WRITE_BACK, -1, line, 0)
+        film.note(memory, events.WRITE_BACK, -1, line, 0)
     addresses = AddressRange(memory, find(memory, line * size))
     region = RegionState(memory, addresses.region)
     data.write_back(memory, addresses, line * size, size)
@@ -246,7 +247,7 @@ def load(memory: MemoryState, addresses: AddressRange, address: int, size: int) 
     """A load of ``size`` bytes (1, 2, 4 or 8) from ``addresses``; returns the stall in ticks."""
     stall = loaded(memory, addresses, address, size)
     if memory.film:
-        film.accessed(memory, film.LOAD, address, size, 1, stall, stall)
+        film.accessed(memory, events.LOAD, address, size, 1, stall, stall)
     return stall
 
 
@@ -275,7 +276,7 @@ def store(memory: MemoryState, addresses: AddressRange, address: int, size: int)
     """A store of ``size`` bytes (1, 2, 4 or 8) to ``addresses``; returns the stall in ticks."""
     stall = stored(memory, addresses, address, size)
     if memory.film:
-        film.accessed(memory, film.STORE, address, size, 1, stall, stall)
+        film.accessed(memory, events.STORE, address, size, 1, stall, stall)
     return stall
 
 
@@ -299,7 +300,7 @@ def second(memory: MemoryState, addresses: AddressRange, address: int, write: in
     """:func:`second_word`, for a film too."""
     stall = second_word(memory, addresses, address, write)
     if memory.film:
-        film.accessed(memory, film.STORE if write else film.LOAD, address, 4, 1, stall, stall)
+        film.accessed(memory, events.STORE if write else events.LOAD, address, 4, 1, stall, stall)
     return stall
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import replacement, tags
+from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.operand_stalls import charge
 from mcusim.memory.state_layout import AddressRange, CacheLine, CacheState, MemoryState, RegionState
@@ -42,7 +43,7 @@ def visit_in(
         charge(memory, address, stall)
     memory.now += n * gap + stall
     if memory.film:
-        film.accessed(memory, film.STORE if write else film.LOAD, address, size, n, stall, n * gap + stall)
+        film.accessed(memory, events.STORE if write else events.LOAD, address, size, n, stall, n * gap + stall)
     return stall
 
 
@@ -273,7 +274,7 @@ def fetch(
     region.fetch_stall += stall
     memory.now += stall
     if memory.film:
-        film.accessed(memory, film.FETCH, address, length, 1, stall, stall)
+        film.accessed(memory, events.FETCH, address, length, 1, stall, stall)
     return stall
 
 

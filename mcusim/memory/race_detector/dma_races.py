@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from mcusim.memory.cache.tags import held
 from mcusim.memory.race_detector import layout as W
-from mcusim.memory.race_detector.lines import line_at
+from mcusim.memory.race_detector.lines import line_flags
+from mcusim.memory.race_detector.reports import begin, enter
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, MemoryState, TransferState
 from mcusim.native import host_memory as host
@@ -23,73 +24,98 @@ def inside(address: int, low: int, end: int) -> int:
 
 
 @native
-def last_store(memory: MemoryState, addresses: AddressRange, address: int) -> int:
+def last_store(addresses: AddressRange, address: int) -> int:
     """The instruction that last stored to the word of ``address``, 0 for none."""
     return host.get32(addresses.stores + (address & ~3)) & ~1
 
 
 @native
+def unclean(memory: MemoryState, kind: int, code: int, addresses: AddressRange, address: int) -> None:
+    """Report that the byte which is read is, or may be, older than what the core has stored."""
+    report = begin(memory.watch, kind, code, address, address + 1)
+    report.wanted = host.get16(addresses.meant + 2 * address)
+    report.seen = host.get16(addresses.seen + 2 * address)
+    report.stored = host.get16(addresses.stored + 2 * address)
+    report.held, report.other = held(memory, address), last_store(addresses, address)
+    enter(memory)
+
+
+@native
 def read(memory: MemoryState, code: int, addresses: AddressRange, address: int, n: int) -> None:
     """``n`` bytes are read."""
-    for at in range(address, address + n):
-        wanted, stored = host.get16(addresses.meant + 2 * at), host.get16(addresses.stored + 2 * at)
-        seen = host.get16(addresses.seen + 2 * at)
-        if stored != wanted:
-            other = last_store(memory, addresses, at)
-            W.note(memory, W.UNCLEANED, 0, code, at, at + 1, wanted, seen, stored, held(memory, at), other)
+    watch = memory.watch
+    for byte in range(address, address + n):
+        wanted = host.get16(addresses.meant + 2 * byte)
+        if host.get16(addresses.stored + 2 * byte) != wanted:
+            unclean(memory, W.UNCLEANED, code, addresses, byte)
         elif wanted & W.BY_CORE and addresses.lines:
-            flags = host.get64(line_at(memory, addresses, at))
-            if flags & W.UNCLEAN and inside(at, W.word(memory, W.SOURCES + code), W.word(memory, W.SOURCE_ENDS + code)):
-                other = last_store(memory, addresses, at)
-                W.note(memory, W.MAYBE_UNCLEANED, 0, code, at, at + 1, wanted, seen, stored, held(memory, at), other)
+            flags = host.get64(line_flags(addresses, byte))
+            if flags & W.UNCLEAN and inside(byte, watch.sources[code], watch.source_ends[code]):
+                unclean(memory, W.MAYBE_UNCLEANED, code, addresses, byte)
 
 
 @native
 def dirty(memory: MemoryState, code: int, addresses: AddressRange, address: int) -> int:
     """A byte of the dirty line of ``address`` that the core has written, of the transfer's or else another; or -1."""
     line = address >> W.CACHE_LINE << W.CACHE_LINE
-    low, end = W.word(memory, W.TARGET_LOWS + code), W.word(memory, W.TARGET_ENDS + code)
+    low, end = memory.watch.target_lows[code], memory.watch.target_ends[code]
     other = -1
-    for at in range(line, line + (1 << W.CACHE_LINE)):
-        seen, stored = host.get16(addresses.seen + 2 * at), host.get16(addresses.stored + 2 * at)
+    for byte in range(line, line + (1 << W.CACHE_LINE)):
+        seen, stored = host.get16(addresses.seen + 2 * byte), host.get16(addresses.stored + 2 * byte)
         if seen == stored or stored == code or seen & W.BY_CORE == 0:
             continue
-        if low <= at < end:
-            return at
-        other = at
+        if low <= byte < end:
+            return byte
+        other = byte
     return other
 
 
 @native
-def write(memory: MemoryState, code: int, addresses: AddressRange, address: int, n: int, target_held: int) -> None:
-    """``n`` bytes at ``address`` are written; ``target_held``: :func:`~mcusim.memory.cache.tags.held` of them."""
-    flags = host.get64(line_at(memory, addresses, address))
-    low, end = W.word(memory, W.TARGET_LOWS + code), W.word(memory, W.TARGET_ENDS + code)
-    if target_held == 2:
-        other = dirty(memory, code, addresses, address)
-        if other >= 0:
-            seen, stored = host.get16(addresses.seen + 2 * other), host.get16(addresses.stored + 2 * other)
-            W.note(memory, W.DIRTY, 0, code, other, other + 1, 0, seen, stored, 2, last_store(memory, addresses, other))
-    elif flags & W.UNCLEAN and inside(address, low, end):
-        W.note(memory, W.MAYBE_DIRTY, 0, code, address, address + 1, 0, 0, 0, 0, last_store(memory, addresses, address))
-        flags &= ~W.UNCLEAN  # reported once
-    host.put64(line_at(memory, addresses, address), flags)
-    for at in range(address, address + n):
-        line = line_at(memory, addresses, at)
-        host.put64(line, host.get64(line) | 1 << (at & (1 << W.CACHE_LINE) - 1))
+def report_dirty(memory: MemoryState, code: int, addresses: AddressRange, address: int) -> None:
+    """The transfer writes to a dirty line, where the core has written the byte at ``address``."""
+    report = begin(memory.watch, W.DIRTY, code, address, address + 1)
+    report.seen, report.stored = host.get16(addresses.seen + 2 * address), host.get16(addresses.stored + 2 * address)
+    report.held, report.other = 2, last_store(addresses, address)
+    enter(memory)
 
 
 @native
-def arrive(memory: MemoryState, code: int, addresses: AddressRange, address: int, n: int, target_held: int) -> None:
+def write(memory: MemoryState, code: int, addresses: AddressRange, address: int, n: int) -> None:
+    """``n`` bytes at ``address`` are written, not to a line that is dirty."""
+    watch, flags = memory.watch, line_flags(addresses, address)
+    if host.get64(flags) & W.UNCLEAN and inside(address, watch.target_lows[code], watch.target_ends[code]):
+        report = begin(watch, W.MAYBE_DIRTY, code, address, address + 1)
+        report.other = last_store(addresses, address)
+        enter(memory)
+        host.put64(flags, host.get64(flags) & ~W.UNCLEAN)  # reported once
+    freshen(addresses, address, n)
+
+
+@native
+def freshen(addresses: AddressRange, address: int, n: int) -> None:
+    """The DMA has written the bytes."""
+    for byte in range(address, address + n):
+        line = line_flags(addresses, byte)
+        host.put64(line, host.get64(line) | 1 << (byte & (1 << W.CACHE_LINE) - 1))
+
+
+@native
+def arrive(memory: MemoryState, code: int, address: int, n: int, target_held: int) -> None:
     """``n`` bytes are written at ``address``; ``target_held``: :func:`~mcusim.memory.cache.tags.held` of them."""
-    if addresses.lines:
-        write(memory, code, addresses, address, n, target_held)
-    for at in range(address, address + n):
-        host.put16(addresses.stored + 2 * at, code)
-        host.put16(addresses.meant + 2 * at, code)
+    addresses = AddressRange(memory, find(memory, address))
+    if addresses.lines and target_held == 2:
+        other = dirty(memory, code, addresses, address)
+        if other >= 0:
+            report_dirty(memory, code, addresses, other)
+        freshen(addresses, address, n)
+    elif addresses.lines:
+        write(memory, code, addresses, address, n)
+    for byte in range(address, address + n):
+        host.put16(addresses.stored + 2 * byte, code)
+        host.put16(addresses.meant + 2 * byte, code)
         if target_held == 0:
-            host.put16(addresses.seen + 2 * at, code)
-        host.put8(addresses.handled + at, 0)
+            host.put16(addresses.seen + 2 * byte, code)
+        host.put8(addresses.handled + byte, 0)
 
 
 @shared
@@ -102,7 +128,7 @@ def beat(memory: MemoryState, transfer: TransferState, n: int, target_held: int)
     offset = find(memory, target)
     if offset >= 0 and AddressRange(memory, offset).seen:
         size = n if transfer.target_moves else min(n, transfer.write_beat)
-        arrive(memory, code, AddressRange(memory, offset), target, size, target_held)
+        arrive(memory, code, target, size, target_held)
 
 
 @native
@@ -119,5 +145,4 @@ def unit_written(memory: MemoryState, code: int, address: int, n: int) -> None:
     offset = find(memory, address)
     addresses = AddressRange(memory, offset)
     if offset >= 0 and addresses.seen:
-        target_held = held(memory, address) if addresses.core_view != addresses.memory else 0
-        arrive(memory, code, addresses, address, n, target_held)
+        arrive(memory, code, address, n, held(memory, address) if addresses.core_view != addresses.memory else 0)

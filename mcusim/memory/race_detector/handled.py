@@ -11,6 +11,7 @@ Not modelled: more words than the table has room for; a word that was the same b
 from __future__ import annotations
 
 from mcusim.memory.race_detector import layout as W
+from mcusim.memory.race_detector.layout import HandlerWord, RecentLoad, WatchState
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, MemoryState
 from mcusim.native import host_memory as host
@@ -20,8 +21,8 @@ PROBES = 8
 
 
 @native
-def value_at(memory: MemoryState, addresses: AddressRange, address: int, size: int) -> int:
-    """The first bytes, four at most, as the core sees them; of range record ``q``."""
+def value_at(addresses: AddressRange, address: int, size: int) -> int:
+    """The first bytes, four at most, as the core sees them."""
     value = 0
     for i in range(min(size, 4)):
         value |= host.get8(addresses.core_view + address + i) << (8 * i)
@@ -29,7 +30,7 @@ def value_at(memory: MemoryState, addresses: AddressRange, address: int, size: i
 
 
 @native
-def of_program(memory: MemoryState, addresses: AddressRange, address: int) -> int:
+def of_program(addresses: AddressRange, address: int) -> int:
     """Whether the main program, or who loaded the image, wrote the byte last."""
     writer = host.get16(addresses.meant + 2 * address)
     return 1 if writer == 0 or (writer & W.BY_CORE and writer & W.BY_HANDLER == 0) else 0
@@ -37,151 +38,145 @@ def of_program(memory: MemoryState, addresses: AddressRange, address: int) -> in
 
 @native
 def probe(word: int, i: int) -> int:
-    """The ``i``th place where a record of the word may be."""
-    return W.WORDS + (((word >> 2) ^ (word >> 14)) + i) % W.MOST_WORDS * W.HANDLED
+    """The ``i``th index where a record of the word may be."""
+    return (((word >> 2) ^ (word >> 14)) + i) % W.MOST_WORDS
 
 
 @native
-def record_at(memory: MemoryState, word: int, i: int) -> int:
-    """The record of the word that is the ``i``th of ``PROBES``, 0 for none."""
-    h = probe(word, i)
-    return h if W.word(memory, h + W.H_WORD) == word else 0
+def index_of(watch: WatchState, word: int, i: int) -> int:
+    """The index of the word's record that is the ``i``th of ``PROBES``, -1 for none."""
+    index = probe(word, i)
+    return index if watch.handler_words[index].word == word else -1
 
 
 @native
-def record_of(memory: MemoryState, word: int, place: int, address: int) -> int:
-    """The record of a handler's stores to an address in a word, or the free one for them; 0: there is no room."""
+def slot_for(watch: WatchState, word: int, exception: int, address: int) -> int:
+    """The index of the record of a handler's stores to an address in a word, or of the free one for them; -1: there is
+    no room."""
     for i in range(PROBES):
-        h = probe(word, i)
-        if W.word(memory, h + W.H_WORD) == 0:
-            return h
-        same = W.word(memory, h + W.H_WORD) == word and W.word(memory, h + W.H_ADDRESS) == address
-        if same and W.word(memory, h + W.H_PLACE) == place:
-            return h
-    return 0
+        index = probe(word, i)
+        record = watch.handler_words[index]
+        if record.word == 0:
+            return index
+        if record.word == word and record.address == address and record.exception == exception:
+            return index
+    return -1
 
 
 @native
-def handler_begins(memory: MemoryState) -> None:
-    """Another handler's instructions follow: it has loaded nothing."""
-    W.put(memory, W.LOADED, 0)
+def handler_loads(watch: WatchState, addresses: AddressRange, address: int) -> None:
+    """A handler loads bytes of ``addresses``."""
+    count = watch.handler_load_count
+    if count < W.MOST_LOADED:
+        load = watch.handler_loads[count]
+        load.word = address & ~3
+        load.value = value_at(addresses, address & ~3, 4)
+        load.of_program = of_program(addresses, address)
+    watch.handler_load_count = count + 1
 
 
 @native
-def handler_loads(memory: MemoryState, addresses: AddressRange, address: int, size: int) -> None:
-    """A handler loads bytes of range record ``q``."""
-    n = W.word(memory, W.LOADED)
-    if n < W.MOST_LOADED:
-        p = W.LOADS_OF_HANDLER + 3 * n
-        W.put(memory, p, address & ~3)
-        W.put(memory, p + 1, value_at(memory, addresses, address & ~3, 4))
-        W.put(memory, p + 2, of_program(memory, addresses, address))
-    W.put(memory, W.LOADED, n + 1)
-
-
-@native
-def has_loaded(memory: MemoryState, word: int, value: int) -> int:
+def has_loaded(watch: WatchState, word: int, value: int) -> int:
     """Whether the handler has loaded the word, with that value unless it is negative."""
-    for i in range(min(W.word(memory, W.LOADED), W.MOST_LOADED)):
-        p = W.LOADS_OF_HANDLER + 3 * i
-        if W.word(memory, p) == word and (value < 0 or W.word(memory, p + 1) == value):
+    for i in range(min(watch.handler_load_count, W.MOST_LOADED)):
+        load = watch.handler_loads[i]
+        if load.word == word and (value < 0 or load.value == value):
             return 1
     return 0
 
 
 @native
-def new_record(memory: MemoryState, h: int, word: int) -> None:
+def new_record(watch: WatchState, record: HandlerWord, word: int) -> None:
     """The first store of a handler to a word: what it has loaded of the main program's may guard it."""
-    W.put(memory, h + W.H_WORD, word)
+    record.word = word
     count = 0
-    for i in range(min(W.word(memory, W.LOADED), W.MOST_LOADED)):
-        p, g = W.LOADS_OF_HANDLER + 3 * i, h + W.H_GUARD + 2 * count
-        if count < W.MOST_GUARDS and W.word(memory, p + 2) and W.word(memory, p) != word:
-            W.put(memory, g, W.word(memory, p))
-            W.put(memory, g + 1, W.word(memory, p + 1))
+    for i in range(min(watch.handler_load_count, W.MOST_LOADED)):
+        load = watch.handler_loads[i]
+        if count < W.MOST_GUARDS and load.of_program and load.word != word:
+            guard = record.guards[count]
+            guard.word, guard.value = load.word, load.value
             count += 1
-    W.put(memory, h + W.H_GUARDS, count)
+    record.guard_count = count
 
 
 @native
-def keep_guards(memory: MemoryState, h: int) -> None:
+def keep_guards(watch: WatchState, record: HandlerWord) -> None:
     """Of the words that may guard one, those that this handler has loaded too, with the same value."""
     count = 0
-    for i in range(W.word(memory, h + W.H_GUARDS)):
-        g, to = h + W.H_GUARD + 2 * i, h + W.H_GUARD + 2 * count
-        if has_loaded(memory, W.word(memory, g), W.word(memory, g + 1)):
-            W.put(memory, to, W.word(memory, g))
-            W.put(memory, to + 1, W.word(memory, g + 1))
+    for i in range(record.guard_count):
+        guard, kept = record.guards[i], record.guards[count]
+        if has_loaded(watch, guard.word, guard.value):
+            kept.word, kept.value = guard.word, guard.value
             count += 1
-    W.put(memory, h + W.H_GUARDS, count)
+    record.guard_count = count
 
 
 @native
-def stores_at(memory: MemoryState, h: int, pc: int) -> None:
-    """Enter the instruction among those that make the stores of record ``h``."""
-    count = W.word(memory, h + W.H_STORES)
+def stores_at(record: HandlerWord, pc: int) -> None:
+    """Enter the instruction among those that make the stores of ``record``."""
+    count = record.store_count
     for i in range(min(count, W.MOST_STORES)):
-        if W.word(memory, h + W.H_STORE + i) == pc:
+        if record.stores[i] == pc:
             return
     if count < W.MOST_STORES:
-        W.put(memory, h + W.H_STORE + count, pc)
-    W.put(memory, h + W.H_STORES, count + 1)
+        record.stores[count] = pc
+    record.store_count = count + 1
 
 
 @native
-def handler_stores(memory: MemoryState, place: int, address: int, size: int, value: int, pc: int) -> None:
-    """The handler at ``place`` stores ``value`` by the instruction at ``pc``."""
+def store_again(watch: WatchState, record: HandlerWord, size: int, value: int, blind: int) -> None:
+    """A further store of a handler to a word."""
+    keep_guards(watch, record)
+    if record.size != size or record.value != value:
+        record.same = 0
+    if not blind:
+        record.blind = 0
+
+
+@native
+def handler_stores(watch: WatchState, address: int, size: int, value: int, pc: int) -> None:
+    """The handler that runs stores ``value`` by the instruction at ``pc``."""
     value &= (1 << 8 * min(size, 4)) - 1
+    exception = min(watch.exception, 255)  # as a byte tells it
     for word in range(address & ~3, address + size, 4):
-        h = record_of(memory, word, place, address)
-        if h == 0:
+        index = slot_for(watch, word, exception, address)
+        if index < 0:
             continue
-        stores_at(memory, h, pc & ~1)
-        blind = 0 if has_loaded(memory, word, -1) or W.word(memory, W.LOADED) > W.MOST_LOADED else 1
-        if W.word(memory, h + W.H_WORD) == 0:
-            new_record(memory, h, word)
-            W.put(memory, h + W.H_PLACE, place)
-            W.put(memory, h + W.H_ADDRESS, address)
-            W.put(memory, h + W.H_SIZE, size)
-            W.put(memory, h + W.H_VALUE, value)
-            W.put(memory, h + W.H_SAME, 1)
-            W.put(memory, h + W.H_BLIND, blind)
+        record = watch.handler_words[index]
+        stores_at(record, pc & ~1)
+        blind = 0 if has_loaded(watch, word, -1) or watch.handler_load_count > W.MOST_LOADED else 1
+        if record.word:
+            store_again(watch, record, size, value, blind)
             continue
-        keep_guards(memory, h)
-        if W.word(memory, h + W.H_SIZE) != size or W.word(memory, h + W.H_VALUE) != value:
-            W.put(memory, h + W.H_SAME, 0)
-        if not blind:
-            W.put(memory, h + W.H_BLIND, 0)
+        new_record(watch, record, word)
+        record.exception, record.address, record.size, record.value = exception, address, size, value
+        record.same, record.blind = 1, blind
 
 
 @native
-def touches(memory: MemoryState, load: int, h: int) -> int:
-    """Whether the stores of record ``h`` change what the main program's ``load`` loads."""
-    low, at = W.word(memory, h + W.H_ADDRESS), W.word(memory, load + W.B_ADDRESS)
-    return 1 if low < at + W.word(memory, load + W.B_SIZE) and at < low + W.word(memory, h + W.H_SIZE) else 0
+def touches(load: RecentLoad, record: HandlerWord) -> int:
+    """Whether the stores of ``record`` change what the main program's ``load`` loads."""
+    return 1 if record.address < load.address + load.size and load.address < record.address + record.size else 0
 
 
 @native
-def loaded_as_stored(memory: MemoryState, load: int, h: int) -> int:
-    """Whether the main program's ``load`` loads what the stores of record ``h`` have always stored there."""
-    same = W.word(memory, h + W.H_ADDRESS) == W.word(memory, load + W.B_ADDRESS)
-    same = same and W.word(memory, h + W.H_SIZE) == W.word(memory, load + W.B_SIZE)
-    same = same and W.word(memory, load + W.B_VALUE) == W.word(memory, h + W.H_VALUE)
-    return 1 if same and W.word(memory, h + W.H_SAME) else 0
+def loaded_as_stored(load: RecentLoad, record: HandlerWord) -> int:
+    """Whether the main program's ``load`` loads what the stores of ``record`` have always stored there."""
+    same = record.address == load.address and record.size == load.size and load.value == record.value
+    return 1 if same and record.same else 0
 
 
 @native
-def harmless(memory: MemoryState, load: int, h: int) -> int:
-    """Whether the store of record ``h`` would be no loss after the main program's ``load`` and before its own store."""
-    if W.word(memory, h + W.H_BLIND) and loaded_as_stored(memory, load, h):
+def harmless(memory: MemoryState, load: RecentLoad, record: HandlerWord) -> int:
+    """Whether the store of ``record`` would be no loss after the main program's ``load`` and before its own store."""
+    if record.blind and loaded_as_stored(load, record):
         return 1
-    for i in range(W.word(memory, h + W.H_GUARDS)):
-        g = h + W.H_GUARD + 2 * i
-        word = W.word(memory, g)
-        offset = find(memory, word)
+    for i in range(record.guard_count):
+        guard = record.guards[i]
+        offset = find(memory, guard.word)
         addresses = AddressRange(memory, offset)
-        if offset >= 0 and addresses.seen and value_at(memory, addresses, word, 4) != W.word(memory, g + 1):
-            writer = host.get16(addresses.meant + 2 * word)
+        if offset >= 0 and addresses.seen and value_at(addresses, guard.word, 4) != guard.value:
+            writer = host.get16(addresses.meant + 2 * guard.word)
             if writer & W.BY_CORE and writer & W.BY_HANDLER == 0:
                 return 1
     return 0

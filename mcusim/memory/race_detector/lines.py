@@ -7,6 +7,7 @@ Not modelled: a loop over a part of the sets.
 from __future__ import annotations
 
 from mcusim.memory.race_detector import layout as W
+from mcusim.memory.race_detector.reports import next_turn
 from mcusim.memory.range_lookup import find, range_at
 from mcusim.memory.state_layout import AddressRange, MemoryState
 from mcusim.native import host_memory as host
@@ -14,15 +15,15 @@ from mcusim.native.compile import native
 
 
 @native
-def line_at(memory: MemoryState, addresses: AddressRange, address: int) -> int:
+def line_flags(addresses: AddressRange, address: int) -> int:
     """Where the flags of the line of ``address`` are, of addresses that have some."""
     return addresses.lines + 8 * (address >> W.CACHE_LINE)
 
 
 @native
-def fresh(memory: MemoryState, addresses: AddressRange, address: int) -> int:
+def fresh(addresses: AddressRange, address: int) -> int:
     """Whether the DMA has written the byte since its line was last invalidated."""
-    return host.get64(line_at(memory, addresses, address)) >> (address & (1 << W.CACHE_LINE) - 1) & 1
+    return host.get64(line_flags(addresses, address)) >> (address & (1 << W.CACHE_LINE) - 1) & 1
 
 
 @native
@@ -38,9 +39,9 @@ def maintained(memory: MemoryState, address: int, clean: int, invalidate: int) -
     addresses = AddressRange(memory, offset)
     if offset < 0 or addresses.lines == 0:
         return
-    at = line_at(memory, addresses, address)
-    host.put64(at, left(host.get64(at), clean, invalidate))
-    W.next_turn(memory, W.word(memory, W.PLACE))
+    flags = line_flags(addresses, address)
+    host.put64(flags, left(host.get64(flags), clean, invalidate))
+    next_turn(memory, memory.watch.exception)
 
 
 @native
@@ -50,8 +51,7 @@ def everything(memory: MemoryState, clean: int, invalidate: int) -> None:
         addresses = range_at(memory, i)
         if addresses.lines:
             for line in range(addresses.low >> W.CACHE_LINE, addresses.high >> W.CACHE_LINE):
-                at = addresses.lines + 8 * line
-                flags = host.get64(at)
-                if flags:
-                    host.put64(at, left(flags, clean, invalidate))
-    W.next_turn(memory, W.word(memory, W.PLACE))
+                flags = addresses.lines + 8 * line
+                if host.get64(flags):
+                    host.put64(flags, left(host.get64(flags), clean, invalidate))
+    next_turn(memory, memory.watch.exception)

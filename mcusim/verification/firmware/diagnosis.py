@@ -158,7 +158,7 @@ class FirmwareDiagnosis:
 
     def _what(self, address: int) -> str:
         c = self._emulator.state
-        if c[C.STACK_LOW] <= address < c[C.STACK_TOP] and self._variables.name(address) is None:
+        if c.stack_low <= address < c.stack_top and self._variables.name(address) is None:
             return f"the stack at {address:#010x}"
         return self.places.bytes_at(address)
 

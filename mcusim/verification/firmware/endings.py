@@ -24,7 +24,7 @@ def ending_findings(emulator: Emulator, shadow: Shadow, places: SourcePlaces, st
     if stop.kind not in ("loop", "idle"):
         return
     here = places.at(emulator.core["pc"] & ~1)
-    active = int(emulator.interrupts.state[X.CURRENT])
+    active = int(emulator.interrupts.state.current)
     if active:
         text = f"{here.text()}, entered for {places.exception(active)}, goes round for ever"
         fix = f"give {places.exception(active)} a handler by the name that is in the vector table, and let it return"
@@ -62,8 +62,8 @@ def waits_unheard(
     state = emulator.interrupts.state
     for transfer in unknown:
         index = transfer.irq + X.FIRST_LINE
-        asks = state[X.HIGH + index // 32] >> index % 32 & 1
-        if transfer.irq >= 0 and asks and not state[X.ENABLED + index // 32] >> index % 32 & 1:
+        asks = state.line_high[index // 32] >> index % 32 & 1
+        if transfer.irq >= 0 and asks and not state.enabled[index // 32] >> index % 32 & 1:
             name = places.exception(index)
             own = f"{transfer.controller} stream {transfer.stream}"
             text = f"{own} has ended and asks for {name}, which is not enabled in the NVIC: the program waits for ever"

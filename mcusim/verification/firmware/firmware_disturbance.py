@@ -40,7 +40,7 @@ class FirmwareDisturbance:
 
     def _hold(self, cycles: int) -> None:
         """The core is elsewhere for so long."""
-        self._emulator.memory.state[L.NOW] += cycles * L.TICK
+        self._emulator.memory.state.now += cycles * L.TICK
 
     def cycles(self, kind: str, what: str) -> int:
         """The next draw of a kind, for one of ``what``."""

@@ -55,7 +55,7 @@ def shared(
         own = variables.at(low)
         first, end = low // cache.line * cache.line, -(-high // cache.line) * cache.line
         for a, b in ((first, low), (high, end)):
-            q = int(find(emulator.memory.header, a))
+            q = int(find(emulator.memory.state, a))
             if a >= b or q < 0 or s[q + L.ATTRIBUTE] == 0:
                 continue
             stores = [(at, pc) for at, pc in shadow.written_by_core(a, b) if own is None or variables.at(at) != own]

@@ -29,7 +29,7 @@ def observed(
     disturbance = None if seed is None else FirmwareDisturbance(seed, emulator)
     watcher = Watcher(emulator, shadow, variables, disturbance)
     stop = run()
-    low, high = int(emulator.state[C.STACK_LOW]), int(emulator.state[C.STACK_TOP])
+    low, high = int(emulator.state.stack_low), int(emulator.state.stack_top)
     places = [(a, b) for a, b in watcher.touched() if b <= low or high <= a]
     memory = tuple((a, shadow.newest(a, b)) for a, b in places)
     diagnosis = FirmwareDiagnosis(emulator, image, shadow, watcher, variables)

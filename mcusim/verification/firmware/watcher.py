@@ -148,7 +148,7 @@ class Watcher:
                 else:
                     words[W.SOURCES + code], words[W.SOURCE_ENDS + code] = place
                 self._turn()
-                (unit_written if write else unit_read)(self.emulator.memory.header, code, address, size)
+                (unit_written if write else unit_read)(self.emulator.memory.state, code, address, size)
                 return
 
     def happened(self, event: Event, transfer: LoggedTransfer) -> None:
@@ -221,7 +221,7 @@ class Watcher:
     def calls(self) -> tuple[int, ...]:
         """Where the calls under way go back to, the last one first; a handler's own only."""
         c = self.emulator.state
-        depth, last = int(c[C.CALL_DEPTH]), int(c[C.CALL_BASE])
+        depth, last = int(c.call_depth), int(c.call_base)
         frames = (C.SHADOW + n * C.SHADOW_ENTRY for n in range(depth - 1, max(last, depth - W.CALLERS) - 1, -1))
         return tuple(int(c[frame + C.CALL_RETURN]) for frame in frames)
 
@@ -247,7 +247,7 @@ class Watcher:
         target = (0, 0) if transfer.direction == "memory to peripheral" else transfer.writes[0]
         words[o + W.O_SOURCE], words[o + W.O_SOURCE_END] = source
         words[o + W.O_TARGET], words[o + W.O_TARGET_END] = target
-        words[o + W.O_BEGIN] = self.emulator.memory.state[L.NOW]
+        words[o + W.O_BEGIN] = self.emulator.memory.state.now
         words[o + W.O_THERE] = words[o + W.O_TOLD] = words[o + W.O_TURN] = 0
         index = words[o + W.O_PLACE] = transfer.irq + FIRST_LINE if transfer.irq >= 0 else 0
         words[W.OF_DMA + index] = index > 0
@@ -283,7 +283,7 @@ class Watcher:
             if any(block.line_enabled(irq) for block in self._of_line[irq]):
                 words[off] = min(0, words[off])
             elif words[off] == 0:
-                words[off] = max(1, int(self.emulator.memory.state[L.NOW]))
+                words[off] = max(1, int(self.emulator.memory.state.now))
 
     def loaded(self, address: int, value: int) -> None:
         """The program has loaded ``value`` from a register."""

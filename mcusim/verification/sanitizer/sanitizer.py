@@ -74,8 +74,8 @@ class Sanitizer:
                 self._writers |= dict.fromkeys((region.base, *region.aliases), (seen, stored, meant))
         memory.contents = [self._with_writers(content) for content in memory.contents]
         s = memory.state
-        s[L.VIOLATIONS], s[L.STACK_FROM], s[L.STACK_TO] = self._notes.ctypes.data, stack.address, stack.end
-        self._emulator.state[C.HALT_ON_VIOLATION] = halt
+        s.violations, s.stack_low, s.stack_high = self._notes.ctypes.data, stack.address, stack.end
+        self._emulator.state.halt_on_violation = halt
 
     def _with_writers(self, content: Bytes) -> Bytes:
         if content.base not in self._writers:
@@ -115,7 +115,7 @@ class Sanitizer:
                 for _, _, meant in self._views(target.address, target.bytes):
                     meant[:] = passed + 1
         self._passed = index
-        self._emulator.memory.state[L.TASK] = index + 1
+        self._emulator.memory.state.task = index + 1
         self.began.setdefault(index, cycle)
 
     def begins(self, task: Transfer, cycle: int) -> tuple[int, int]:

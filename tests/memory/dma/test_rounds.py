@@ -17,7 +17,7 @@ from mcusim.memory.system import MemorySystem
 from tests.support.cases import sample_size
 
 BOARDS = [name for name in machine_names() if load_machine(name).dma]
-OWN = [*range(L.ROUND, L.OPERANDS), *range(L.FOUND, L.FOUND + L.FOUNDS)]  # what was looked up, what is known of rounds
+OWN = [*range(L.ROUND, L.OPERANDS), *range(L.FOUND, L.FOUND + L.RECENT_RANGES)]  # what was looked up, what is known of rounds
 
 
 def any_dma(dice: random.Random, dma: Dma) -> Dma:
