@@ -64,7 +64,7 @@ class SuspendedContext(Struct):
     calls: Annotated[Structs[ShadowCall], CONTEXT_CALLS]
 
 
-class FlashStore(Struct):
+class StoreToFlash(Struct):
     """A store to flash; ``old``: what was there before; ``access``: the index of its record."""
 
     address: int
@@ -160,7 +160,7 @@ class CoreState(Struct, root=True):
     # stores to flash since the last look, for its controller; flash_flag: it has one (the flag of ranges)
     flash_flag: int
     flash_store_count: int
-    flash_stores: Annotated[Structs[FlashStore], MOST_FLASH_STORES]
+    flash_stores: Annotated[Structs[StoreToFlash], MOST_FLASH_STORES]
     # stores near code since the last look
     written_low: int
     written_high: int

@@ -13,8 +13,8 @@ import numpy as np
 
 from mcusim.cpu.unicorn_core import PAGE, UnicornCore
 from mcusim.machine.description import Machine, Region
-from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes
+from mcusim.memory.state_layout import MemoryState
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ def behind_the_cache(machine: Machine, core: UnicornCore) -> tuple[list[Bytes], 
     return contents, BackingStore(tuple(own))
 
 
-def room_for_lines(machine: Machine, state: Any) -> Any:
+def room_for_lines(machine: Machine, memory: MemoryState) -> Any:
     """Where the bytes of the data cache's lines are kept while it is off; None: no cache."""
     cache = machine.data_cache
     if cache is None or not cache.size:
         return None
     room = np.zeros(cache.size, np.uint8)
-    state[L.ASIDE_ROOM] = room.ctypes.data
+    memory.aside_room = room.ctypes.data
     return room

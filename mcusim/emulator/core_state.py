@@ -79,7 +79,7 @@ class GuestCore:
         outside = self.events, self.interrupts, self._output
         self.peripherals = Peripherals(machine, self.core, self.state, self.memory, *outside, peripherals)
         self.dma = controllers(machine, self.memory, self.peripherals)
-        self.peripherals.watch_polls(lambda tables=self.code.tables: tables.accesses)  # type: ignore[misc]
+        self.peripherals.watch_polls(self.code.tables)
         self._ppb = self.core.map(system_registers.BASE, system_registers.SIZE)
         self.ppb_words = Words(np.frombuffer(self._ppb, np.int64))
         self.confined = False  # a called function may touch memory only: no peripherals, no MPU, no semihosting

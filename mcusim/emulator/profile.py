@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks.block_tables import CodeBlock
+from mcusim.cpu.state_layout import BlockRecord, CoreState
 from mcusim.cpu.system.interrupts import ExceptionCount
-from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import TICK
 
 if TYPE_CHECKING:
     from mcusim.emulator.emulator import Emulator

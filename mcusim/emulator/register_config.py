@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-from mcusim.cpu import state_layout as C
-from mcusim.cpu.system import ppb
+from mcusim.cpu.system import ppb, ppb_words
 from mcusim.cpu.system.mpu import MpuRegion
 from mcusim.machine.clock_rules import regulator_scale
 from mcusim.machine.cores import core_named
@@ -137,12 +134,12 @@ def _core_rows(core: GuestCore) -> Iterator[SetUpRow]:
         return
     text = "on" if mpu.enabled else "off"
     text += ", default map behind it" if mpu.enabled and mpu.default_map else ""
-    pc = int(core.state.mpu_ctrl_pc) or None
+    pc = core.state.mpu_ctrl_pc or None
     yield SetUpRow("MPU", text, None, False, "MPU_CTRL", mpu.control, pc, None, "", "followed")
     for number, pair in enumerate(mpu.regions):
         region = MpuRegion(*pair)
         if region.enabled:
-            pc = int(core.state.mpu_pc[number]) or None
+            pc = core.state.mpu_pc[number] or None
             yield SetUpRow(
                 f"MPU region {number}", _region(region), None, False, "MPU_RASR", region.rasr, pc, None, "", "followed"
             )
@@ -151,8 +148,8 @@ def _core_rows(core: GuestCore) -> Iterator[SetUpRow]:
 def _caches(core: GuestCore) -> Iterator[SetUpRow]:
     if not core_named(core.machine.core.isa).cache_control:
         return
-    word = int(core.ppb_words.view(np.uint32)[ppb.CCR // 4])
-    pc = int(core.state.ccr_pc) or None
+    word = ppb_words.word(core.ppb_words, ppb.CCR)
+    pc = core.state.ccr_pc or None
     for (key, bit), cache in zip(CACHES, (core.machine.data_cache, core.machine.instruction_cache), strict=True):
         if cache is not None and cache.size:
             on = bool(word >> bit & 1)

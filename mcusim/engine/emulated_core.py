@@ -248,17 +248,17 @@ class EmulatedCore:
         returned = self.emulator.registers()["r0"]
         if self._observer is not None:
             self._observer.check()
-        if int(self.memory.state.now) >= LAST_TICK or stop.kind != "returned" or returned:
+        if self.memory.state.now >= LAST_TICK or stop.kind != "returned" or returned:
             raise explained(self, task, stop, most, returned)
 
     def _ahead(self, system: System) -> int:
         """Cycles that the core is ahead of the engine's clock."""
-        return -(-int(self.memory.state.now) // L.TICK) - int(system.env.now)
+        return -(-self.memory.state.now // L.TICK) - int(system.env.now)
 
     def _horizon(self, system: System) -> int:
         """The cycle up to which nothing can happen that the core would notice."""
         event = system.env.peek()
-        now = int(self.memory.state.now) // L.TICK
+        now = self.memory.state.now // L.TICK
         far = now + (self.options.cut or 1 << 40)
         return far if event == inf else min(far, ceil(event))
 

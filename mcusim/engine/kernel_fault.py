@@ -57,7 +57,7 @@ def explained(core: Called, task: Compute, stop: Stop, most: int, returned: int)
 
 def _outside(core: Called, task: Compute, address: int) -> tuple[str, str]:
     """Where the store went, seen from the nearest buffer of the call, and whose bytes they are; its kind first."""
-    size = int(core.emulator.state.fault_size)
+    size = core.emulator.state.fault_size
     owner = next((b.name for b in core.guest.program.header.buffers if b.span.address <= address < b.span.end), None)
     spans = [(o.role, o.span) for o in task.operands] + [("stack", core.stack)]
     role, span = min(spans, key=lambda pair: max(pair[1].address - address, address - pair[1].end + 1, 0))

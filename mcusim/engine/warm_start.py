@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcusim.emulator.emulator import Emulator
-from mcusim.memory import state_layout as L
-from mcusim.memory.range_lookup import find
+from mcusim.memory.range_lookup import addresses_at
+from mcusim.memory.state_layout import CacheState, MemoryState
 from mcusim.program.program import Program, Span
 
 if TYPE_CHECKING:
@@ -40,46 +40,46 @@ def warm_cache(
     In every set the seed leaves some ways to the inputs, which are written upwards (a line displaced by a later one is
     in memory), and gives the others to overlays. Does nothing without a write-back data cache.
     """
-    s = emulator.memory.state
-    c = int(s[L.DATA_AT])
-    if c == 0 or not s[c + L.C_WRITEBACK]:
+    memory = emulator.memory.state
+    cache = CacheState(memory, memory.data_cache_block)
+    if memory.data_cache_block == 0 or not cache.write_back:
         return
     rng = np.random.default_rng((seed, 1))
-    sets, ways, line = (int(s[c + at]) for at in (L.C_SETS, L.C_WAYS, L.C_LINE))
-    records = s[c + L.CACHE :][: sets * ways * L.CACHE_LINE].reshape(sets, ways, L.CACHE_LINE)
+    sets, ways, line = cache.sets, cache.ways, cache.line_bytes
     share = rng.integers(0, ways + 1, sets)  # ways of the inputs
     dirty: dict[int, list[int]] = {}
-    for tag in _lines(s, inputs, line):
+    for tag in _lines(memory, inputs, line):
         held = dirty.setdefault(tag % sets, [])
         held.append(tag)
         del held[: max(0, len(held) - int(share[tag % sets]))]
-    old = _overlays(s, program, line, set().union(*dirty.values()) if dirty else set())
+    old = _overlays(memory, program, line, set().union(*dirty.values()) if dirty else set())
     rng.shuffle(old)
     for index in range(sets):
         own = [(tag, 1) for tag in dirty.get(index, [])]
         clean = [(tag, 0) for tag in old if tag % sets == index][: ways - len(own)]
         for way, (tag, is_dirty) in enumerate(own + clean):
-            records[index, way, [L.TAG, L.AGE, L.DIRTY]] = tag, way, is_dirty
+            cache_line = cache.lines[index * ways + way]
+            cache_line.tag, cache_line.age, cache_line.dirty = tag, way, is_dirty
             if is_dirty:
                 _only_in_the_cache(emulator, inputs, tag * line, line, rng, observer)
-    s[c + L.C_CLOCK] = ways
+    cache.clock = ways
 
 
-def _cached(s: Any, tag: int, line: int) -> bool:
-    q = int(find(s, tag * line))
-    return q >= 0 and s[q + L.ATTRIBUTE] == 2 and s[q + L.VIEW] != s[q + L.MEM]
+def _cached(memory: MemoryState, tag: int, line: int) -> bool:
+    addresses = addresses_at(memory, tag * line)
+    return addresses is not None and addresses.attribute == 2 and addresses.core_view != addresses.memory
 
 
-def _lines(s: Any, spans: Sequence[Span], line: int) -> Iterator[int]:
+def _lines(memory: MemoryState, spans: Sequence[Span], line: int) -> Iterator[int]:
     for span in spans:
         for tag in range(span.address // line, -(-span.end // line)):
-            if _cached(s, tag, line):
+            if _cached(memory, tag, line):
                 yield tag
 
 
-def _overlays(s: Any, program: Program, line: int, taken: set[int]) -> list[int]:
+def _overlays(memory: MemoryState, program: Program, line: int, taken: set[int]) -> list[int]:
     spans = [buffer.span for buffer in program.header.buffers if buffer.kind == "overlay"]
-    return sorted(set(_lines(s, spans, line)) - taken)
+    return sorted(set(_lines(memory, spans, line)) - taken)
 
 
 def _only_in_the_cache(

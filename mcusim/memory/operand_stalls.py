@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcusim.memory import state_layout as L
-from mcusim.memory.state_layout import MemoryState, OperandRange
+from mcusim.memory.state_layout import MemoryState
 from mcusim.native.compile import native
-from mcusim.native.structs import offset_of
 
 
 @native

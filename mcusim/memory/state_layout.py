@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from mcusim.native.structs import Struct, Structs, Words, offset_of
+from mcusim.memory.cache.violations import ViolationLog
+from mcusim.memory.film.events import FilmState
+from mcusim.memory.race_detector.layout import WatchState
+from mcusim.native.structs import POINTER, Struct, Structs, Words, offset_of
 
 TICK = 256  # ticks per core cycle
 VISIT = 32  # bytes: no visit crosses such a line, the granule of the replayed streams (less under a shorter cache line)
@@ -279,18 +282,18 @@ class MemoryState(Struct, root=True):
     next_release: int
     slots: int
     beats_asked: int
-    # of the sanitizer: address of its violations (0: off), the core's task, the stack from where to where
-    violations: int
+    # of the sanitizer: its violations (0: off), the core's task, the stack from where to where
+    violations: Annotated[ViolationLog, POINTER]
     task: int
     stack_low: int
     stack_high: int
-    watch: int  # what watching a firmware needs (mcusim.memory.race_detector.layout), 0: off; violations is set too
+    watch: Annotated[WatchState, POINTER]  # what watching a firmware needs, 0: off
     # of lines apart from what the core gets (mcusim.memory.cache.apart): the cache is off and has some; where the host
     # keeps their bytes then (0: nowhere); 1: dirty ones, 2: flash has changed behind some
     aside: int
     aside_room: int
     apart: int
-    film: int  # address of what a film needs (mcusim.memory.film.record), 0: none is taken
+    film: Annotated[FilmState, POINTER]  # 0: none is taken
     operand_count: int  # in use, of the running kernel call
     # when the last word of every fill under way is there, and the linefill buffers
     filled: int

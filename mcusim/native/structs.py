@@ -17,11 +17,12 @@ native functions make it likewise, or of an address, and take it as an argument 
 where it is an address, and a field one load at a constant offset.
 
 Not modelled: words of another size, alignment, and bounds: an index beyond an array reads what lies there. Python sets
-a pointer, and keeps alive what it points to; only native code follows it.
+a pointer, and keeps alive what it points to.
 """
 
 from __future__ import annotations
 
+import ctypes
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -92,9 +93,7 @@ class _Descriptor:
             return self.field
         kind, offset = self.field.kind, struct.offset + self.field.offset
         if self.field.pointer:
-            if struct.array[offset] == 0:
-                return None
-            raise AttributeError(f"{self.field.name} is an address: only native code follows it")
+            return _followed(self.field, int(struct.array[offset]))
         if self.field.single:
             return int(struct.array[offset]) if kind is None else kind(struct.array, offset)
         return Words(struct.array, offset) if kind is None else Structs(kind, struct.array, offset)
@@ -106,6 +105,15 @@ class _Descriptor:
         elif self.field.pointer or not self.field.single or self.field.kind is not None:
             raise AttributeError(f"{self.field.name} is no word")
         struct.array[struct.offset + self.field.offset] = word
+
+
+def _followed(field: StructField, address: int) -> Any:
+    """What a pointer points at, None for 0."""
+    if not address:
+        return None
+    if field.kind is None:
+        raise AttributeError(f"{field.name} is the address of words: only native code follows it")
+    return field.kind(np.ctypeslib.as_array((ctypes.c_int64 * field.kind.WORDS).from_address(address)))
 
 
 class Struct:

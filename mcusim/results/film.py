@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,9 @@ import numpy as np
 from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.errors import UsageError
 from mcusim.memory import state_layout as L
-from mcusim.memory.film import record
+from mcusim.memory.film import events as film_events
 from mcusim.memory.film.film_recorder import FilmRecorder
+from mcusim.memory.state_layout import CacheLine, CacheState, MemoryState, RegionState
 from mcusim.program.program import Program, Transfer
 from mcusim.run_config.film_window import FilmWindow, window_text
 
@@ -32,13 +33,12 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 5_000_000  # of a film's file
 NO_LINE = 0xFFFF_FFFF
-INTERRUPT = 11  # of kinds, behind those of mcusim.memory.film.record
+INTERRUPT = 11  # of kinds, behind those of mcusim.memory.film.events
 FILM_EVENTS = (  # by kind
     "loads", "stores", "fetches", "fills", "dirtied", "write-backs", "drops", "rows", "refreshes", "beats read",
     "beats written", "interrupts",
 )  # fmt: skip
 MOST_PLACES = 20_000
-CACHES = (("data", L.DATA_AT), ("code", L.CODE_AT))
 COLUMNS = ("tick", "kind", "a", "b", "c")
 Words = np.ndarray[Any, Any]
 
@@ -188,7 +188,7 @@ def film_of(recorder: FilmRecorder, scene: FilmScene, machine: Machine, asked: F
     lanes = tuple(dict.fromkeys(["core", *(task["lane"] for task in scene.tasks)]))
     tasks = [task for task in scene.tasks if task["end"] >= recorder.since and task["begin"] <= until]
     columns = _columns(recorder, until, scene, lanes)
-    fetched = np.unique(columns["a"][columns["kind"] == record.FETCH])[:MOST_PLACES].tolist()
+    fetched = np.unique(columns["a"][columns["kind"] == film_events.FETCH])[:MOST_PLACES].tolist()
     return Film(
         scene.model,
         machine.name,
@@ -197,8 +197,8 @@ def film_of(recorder: FilmRecorder, scene: FilmScene, machine: Machine, asked: F
         recorder.since,
         until,
         lost,
-        tuple(_cache(begin, name, slot) for name, slot in CACHES if begin[slot] > 0),
-        {name: _rows(begin, block) for block, name in _blocks(recorder).items() if begin[block + L.KIND] == L.SDRAM},
+        tuple(_cache(name, cache) for name, cache in _caches(begin)),
+        {name: _rows(region) for region, name in _regions(recorder, begin) if region.kind == L.SDRAM},
         tuple(
             {"name": region.name, "kind": region.kind, "bases": [region.base, *region.aliases], "bytes": region.size}
             for region in recorder.memory.regions
@@ -217,15 +217,25 @@ def _blocks(recorder: FilmRecorder) -> dict[int, str]:
     return {block: name for (name, _), block in sorted(recorder.memory.blocks.items(), key=lambda pair: pair[1])}
 
 
-def _cache(state: Words, name: str, place: int) -> FilmCache:
-    c = int(state[place])
-    sets, ways, line = (int(state[c + slot]) for slot in (L.C_SETS, L.C_WAYS, L.C_LINE))
-    lines = state[c + L.CACHE : c + L.CACHE + sets * ways * L.CACHE_LINE].reshape(-1, L.CACHE_LINE)
-    return FilmCache(name, sets, ways, line, tuple(lines[:, L.TAG].tolist()), tuple(lines[:, L.DIRTY].tolist()))
+def _regions(recorder: FilmRecorder, state: MemoryState) -> Iterator[tuple[RegionState, str]]:
+    return ((RegionState(state, block), name) for block, name in _blocks(recorder).items())
 
 
-def _rows(state: Words, block: int) -> tuple[int, ...]:
-    return tuple(int(row) for row in state[block + L.OPEN : block + L.OPEN + int(state[block + L.BANKS])])
+def _caches(state: MemoryState) -> Iterator[tuple[str, CacheState]]:
+    """Those that the machine has, on or off."""
+    for name, block in (("data", state.data_cache_block), ("code", state.code_cache_block)):
+        if block > 0:
+            yield name, CacheState(state, block)
+
+
+def _cache(name: str, cache: CacheState) -> FilmCache:
+    lines = cache.lines.table(cache.sets * cache.ways)
+    tags, dirty = tuple(lines["tag"].tolist()), tuple(lines["dirty"].tolist())
+    return FilmCache(name, cache.sets, cache.ways, cache.line_bytes, tags, dirty)
+
+
+def _rows(region: RegionState) -> tuple[int, ...]:
+    return tuple(region.open_row[bank] for bank in range(region.banks))
 
 
 def _columns(recorder: FilmRecorder, until: int, scene: FilmScene, lanes: tuple[str, ...]) -> dict[str, Words]:
@@ -237,7 +247,7 @@ def _columns(recorder: FilmRecorder, until: int, scene: FilmScene, lanes: tuple[
     if (
         scene.fidelity != "emulate"
     ):  # its tasks are ahead of their time: a transfer's beats before the window are not part of it
-        early = (events[:, 0] < since) & ((events[:, 1] <= record.FETCH) | (events[:, 1] >= record.BEAT_READ))
+        early = (events[:, 0] < since) & ((events[:, 1] <= film_events.FETCH) | (events[:, 1] >= film_events.BEAT_READ))
         events = events[~early]
     events = events[np.argsort(events[:, 0], kind="stable")]
     tick, kind, a, b, c = events.T.copy()
@@ -251,23 +261,20 @@ def _columns(recorder: FilmRecorder, until: int, scene: FilmScene, lanes: tuple[
 
 def _in_accesses(kind: Words, b: Words) -> None:
     """Bytes in bits 0 to 7, or what there is room for; how many from bit 8 on."""
-    core = kind <= record.FETCH
-    size, count = b[core] & (1 << record.MANY) - 1, b[core] >> record.MANY
-    fetched = kind[core] == record.FETCH
+    core = kind <= film_events.FETCH
+    size, count = b[core] & (1 << film_events.MANY) - 1, b[core] >> film_events.MANY
+    fetched = kind[core] == film_events.FETCH
     b[core] = np.where(fetched, size, np.minimum(size, 255) | np.minimum(count, (1 << 24) - 1) << 8)
 
 
-def _in_lines(kind: Words, a: Words, state: Words) -> None:
+def _in_lines(kind: Words, a: Words, state: MemoryState) -> None:
     """Records of cache lines as their numbers: the ways of set 0 of the first cache, then set 1, ..."""
-    of_line = (kind >= record.FILL) & (kind <= record.DROP)
+    of_line = (kind >= film_events.FILL) & (kind <= film_events.DROP)
     places, values, first = a[of_line], np.full(int(of_line.sum()), NO_LINE), 0
-    for slot in (L.DATA_AT, L.CODE_AT):
-        c = int(state[slot])
-        if c <= 0:
-            continue
-        lines = int(state[c + L.C_SETS] * state[c + L.C_WAYS])
-        numbers = (places - c - L.CACHE) // L.CACHE_LINE
-        own = (numbers >= 0) & (numbers < lines) & (places >= c)
+    for _, cache in _caches(state):
+        lines = cache.sets * cache.ways
+        numbers = (places - cache.lines.offset) // CacheLine.WORDS
+        own = (numbers >= 0) & (numbers < lines) & (places >= cache.offset)
         values[own] = first + numbers[own]
         first += lines
     a[of_line] = values
@@ -276,7 +283,7 @@ def _in_lines(kind: Words, a: Words, state: Words) -> None:
 def _in_rows(kind: Words, a: Words, recorder: FilmRecorder) -> None:
     """Blocks as the numbers of their regions."""
     of_row, regions = (
-        (kind == record.ROW) | (kind == record.REFRESH),
+        (kind == film_events.ROW) | (kind == film_events.REFRESH),
         [region.name for region in recorder.memory.regions],
     )
     for block, name in _blocks(recorder).items():
@@ -287,10 +294,10 @@ def _in_beats(
     cycle: Words, kind: Words, a: Words, b: Words, c: Words, transfers: list[tuple[int, FilmTransfer]]
 ) -> None:
     """Address, bytes and lane of each beat: the lane whose transfer was under way there."""
-    beat = (kind == record.BEAT_READ) | (kind == record.BEAT_WRITE)
+    beat = (kind == film_events.BEAT_READ) | (kind == film_events.BEAT_WRITE)
     a[beat], b[beat], c[beat] = b[beat], c[beat], 0
     for lane, moved in transfers:
         under_way = beat & (c == 0) & (cycle >= moved.begin - 1) & (cycle <= moved.end + 1)
-        for of_kind, ranges in ((record.BEAT_READ, moved.reads), (record.BEAT_WRITE, moved.writes)):
+        for of_kind, ranges in ((film_events.BEAT_READ, moved.reads), (film_events.BEAT_WRITE, moved.writes)):
             for low, high in ranges:
                 c[under_way & (kind == of_kind) & (a >= low) & (a < high)] = lane

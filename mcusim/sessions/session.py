@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcusim.api.simulate import changed
-from mcusim.cpu import state_layout as C
 from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.profile import cycle_causes
 from mcusim.errors import McusimError, UsageError
 from mcusim.machine.description import Machine
-from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import guarded, machine_ranges
+from mcusim.memory.state_layout import TICK
 from mcusim.sessions.arguments import CallArguments
 from mcusim.sessions.compile_module import RUNTIME, object_of, runtime_object
 from mcusim.sessions.heap import SessionHeap
@@ -465,7 +464,7 @@ class DeviceSession:
             raise overrun
         after, took = self._causes(), self._now() - began
         causes = {cause: n for cause in after if (n := after[cause] - before.get(cause, 0.0))}
-        registers, low = emulator.registers(), int(emulator.state.stack_low)
+        registers, low = emulator.registers(), emulator.state.stack_low
         s0, s1 = emulator.core.floats[:2]
         return _Returned(
             (registers["r0"], registers["r1"], s0, s1), took, causes, emulator.instructions - issued, max(0, top - low)
@@ -545,10 +544,11 @@ class DeviceSession:
         self.restore(self._begun)
 
     def _arrays(self) -> tuple[Array, ...]:
-        return self.emulator.memory.state, self.emulator.branches, self.emulator.state
+        emulator = self.emulator
+        return emulator.memory.state.array, emulator.branches.array, emulator.state.array
 
     def _now(self) -> float:
-        return int(self.emulator.memory.state.now) / L.TICK
+        return self.emulator.memory.state.now / TICK
 
     def _causes(self) -> dict[str, float]:
         return cycle_causes(self.emulator)

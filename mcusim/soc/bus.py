@@ -17,13 +17,15 @@ from weakref import proxy
 import numpy as np
 
 from mcusim.cpu import state_layout as C
+from mcusim.cpu.hooks.block_tables import Tables
+from mcusim.cpu.state_layout import CoreState
 from mcusim.cpu.system.event_queue import EventQueue, QueuedEvent
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.unicorn_core import UnicornCore, whole_pages
 from mcusim.errors import UsageError
 from mcusim.machine.cores import core_named
 from mcusim.machine.description import Machine
-from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import TICK
 from mcusim.memory.system import MemorySystem
 from mcusim.soc import bit_band
 from mcusim.soc.bit_band import BitBand
@@ -58,7 +60,7 @@ class Peripherals:
         self,
         machine: Machine,
         core: UnicornCore,
-        state: Any,
+        state: CoreState,
         memory: MemorySystem,
         events: EventQueue,
         interrupts: Interrupts,
@@ -80,7 +82,7 @@ class Peripherals:
         self._plain = self._undescribed(machine) if strictness == "lenient" else []
         self._all = sorted([*self.blocks, *self._plain], key=lambda block: block.base)
         self._bases = [block.base for block in self._all]
-        self._accesses: Callable[[], Any] = lambda: ()
+        self._tables = Tables(0)  # until there are those of the core
         self.writes = RegisterWrites()
         self.from_reset = False  # the program begins with the clock of a reset
         self.polled: list[tuple[int, int]] | None = None  # loads of a round: address and value, where these are wanted
@@ -120,7 +122,7 @@ class Peripherals:
 
     @property
     def cycles(self) -> int:
-        return int(self._memory.now) // L.TICK
+        return self._memory.now // TICK
 
     @property
     def core_clock(self) -> int:
@@ -159,11 +161,11 @@ class Peripherals:
             self._core.poke(self._serial.base + offset, data)
 
     def stall(self, cycle: int, record: int | None) -> None:
-        ticks = cycle * L.TICK - int(self._memory.now)
+        ticks = cycle * TICK - self._memory.now
         if ticks > 0:
-            at = max(0, int(self._state.cursor) - 1) * C.ACCESS if record is None else record
+            index = max(0, self._state.cursor - 1) if record is None else record
             self._memory.now += ticks
-            self._accesses()[at + C.PENALTY] += ticks
+            self._tables.accesses.records[index].penalty += ticks
 
     def bus_error(self, address: int) -> None:
         self._fault(C.WRONG_KEY, address, 4, 1)
@@ -250,8 +252,7 @@ class Peripherals:
     @property
     def pc(self) -> int:
         """Of the access under way, as the block's records have it."""
-        record = max(0, int(self._state.cursor) - 1) * C.ACCESS
-        return int(self._accesses()[record + C.PC])
+        return self._tables.accesses.records[max(0, self._state.cursor - 1)].pc
 
     def raise_line(self, irq: int) -> None:
         self._interrupts.raise_line(irq)
@@ -288,9 +289,9 @@ class Peripherals:
 
     def _waits(self) -> None:
         """The core stops before the next block, to see whether a loop repeats (:mod:`mcusim.emulator.fast_forward`)."""
-        c = self._state
-        if c.stop == C.RUNNING and self._memory.now >= c.wait_from:
-            c.stop = C.WAITING
+        state = self._state
+        if state.stop == C.RUNNING and self._memory.now >= state.wait_from:
+            state.stop = C.WAITING
 
     def load(self, address: int, size: int) -> int:
         """What a load finds; memory where no block is (a bit-band window shows that too), else a fault is noted."""
@@ -355,26 +356,26 @@ class Peripherals:
         self._fault(C.NO_PERIPHERAL, address, size, write)
 
     def _fault(self, code: int, address: int, size: int, write: int) -> None:
-        c = self._state
-        c.fault, c.fault_address, c.fault_size, c.fault_write = code, address, size, write
-        c.fault_pc, c.stop = self.pc, C.FAULTED
-        c[C.REGISTERS : C.REGISTERS + C.SAVED] = list(self._core.registers().values())
-        c[C.FLOATS : C.FLOATS + C.SAVED_FLOATS] = self._core.floats
-        c.journal_used, c.fault_in_block = 0, 1
+        state = self._state
+        state.fault, state.fault_address, state.fault_size, state.fault_write = code, address, size, write
+        state.fault_pc, state.stop = self.pc, C.FAULTED
+        for i, value in enumerate(self._core.registers().values()):
+            state.registers[i] = value
+        for i, value in enumerate(self._core.floats):
+            state.floats[i] = value
+        state.journal_used, state.fault_in_block = 0, 1
 
     # polls
 
-    def watch_polls(self, accesses: Callable[[], Any]) -> None:
-        """``accesses`` gives the table of access records."""
-        self._accesses = accesses
+    def watch_polls(self, tables: Tables) -> None:
+        """``tables`` count the core's accesses."""
+        self._tables = tables
 
     def _everything(self) -> tuple[Any, ...]:
-        table = self._accesses()
-        table = table[: len(table) // C.ACCESS * C.ACCESS].reshape(-1, C.ACCESS)
-        stores = int(table[table[:, C.WRITE] == 1, C.MADE].sum())
-        state = self._state
+        records, state = self._tables.access_records, self._state
+        stores = int(records["count"][records["write"] == 1].sum())
         registers = (value for name, value in self._core.registers().items() if name != "pc")
-        return stores, int(state.unforeseen), int(state.system_reads), *registers
+        return stores, state.unforeseen, state.system_reads, *registers
 
     def _quiet(self) -> bool:
         """Whether nothing can change what is polled: its own blocks, an interrupt, a DMA that writes memory."""

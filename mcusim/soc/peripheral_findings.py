@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.notes import noted
+from mcusim.cpu.notes import notes_of
+from mcusim.cpu.state_layout import CoreState
 from mcusim.soc.families.family import line_name
 from mcusim.soc.register_block import BlockHost, RegisterBlock
 
@@ -110,9 +110,9 @@ _NOTED = {
 }
 
 
-def of_notes(state: Any) -> Iterator[PeripheralFinding]:
+def of_notes(state: CoreState) -> Iterator[PeripheralFinding]:
     """What the native hooks have noted in the core's ``state``."""
-    for kind, note in noted(state).items():
+    for kind, note in notes_of(state).items():
         rule, text, fix = _NOTED[kind]
         yield PeripheralFinding(rule, text, fix, note.pc, note.address, note.times)
 

@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.cpu import state_layout as C
+from mcusim.cpu.state_layout import CoreState
 from mcusim.cpu.unicorn_core import ERASED, UnicornCore
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import AddressRange, CacheState, RegionState
 from mcusim.memory.system import MemorySystem
 from mcusim.units import parse_duration, parse_size
 
@@ -76,7 +77,7 @@ class ProgramFlash:
     """``changed`` has first and last offset of what was written since it was last emptied."""
 
     def __init__(
-        self, machine: Machine, core: UnicornCore, state: Any, memory: MemorySystem, figures: Mapping[str, Any]
+        self, machine: Machine, core: UnicornCore, state: CoreState, memory: MemorySystem, figures: Mapping[str, Any]
     ) -> None:
         self.bases: tuple[int, ...] = ()
         self.size = 0
@@ -85,7 +86,8 @@ class ProgramFlash:
         for region in [region for region in machine.memory.values() if region.kind == "flash"][:1]:
             self.bases, self.size = (region.base, *region.aliases), region.size
             self._bytes = self._view = core.windows[region.base]  # what it has, and what the core gets
-            self._blocks = sorted({memory.blocks[region.name, alias] for alias in (False, True)})
+            blocks = sorted({memory.blocks[region.name, alias] for alias in (False, True)})
+            self._regions = [RegionState(memory.state, block) for block in blocks]
         self._under_way: list[tuple[int, int, int]] = []  # from offset to offset, until cycle
         self.changed: list[tuple[int, int]] = []
 
@@ -102,19 +104,15 @@ class ProgramFlash:
 
     def stores(self) -> Iterator[FlashStore]:
         """The stores since the last call, in their order; the flash has what it had before them."""
-        c = self._state
-        count = int(c.flash_store_count)
-        c.flash_store_count = 0
-        log = c[C.FLASH_LOG : C.FLASH_LOG + count * C.FLASH_STORE].reshape(count, C.FLASH_STORE).tolist()
+        log = self._state.flash_stores.table(self._state.flash_store_count).tolist()
+        self._state.flash_store_count = 0
         hit = self._memory.aside == 0  # by a store, as the cache is on
         if log and hit and self._lines(0, self.size):
             self._keep_apart()
-        for entry in reversed(log):
-            old = _bytes(entry[C.STORE_OLD], entry[C.STORE_SIZE])
-            (self._put if hit else self._set)(self._offset(entry[C.STORE_ADDRESS]), old)
-        for entry in log:
-            address, data = entry[C.STORE_ADDRESS], _bytes(entry[C.STORE_VALUE], entry[C.STORE_SIZE])
-            yield FlashStore(self._offset(address), data, address, entry[C.STORE_PC], entry[C.STORE_RECORD])
+        for address, size, _, old, _, _ in reversed(log):
+            (self._put if hit else self._set)(self._offset(address), _bytes(old, size))
+        for address, size, value, _, pc, access in log:
+            yield FlashStore(self._offset(address), _bytes(value, size), address, pc, access)
 
     def _offset(self, address: int) -> int:
         return next(address - base for base in self.bases if base <= address < base + self.size)
@@ -159,12 +157,12 @@ class ProgramFlash:
 
     def _lines(self, offset: int, size: int) -> list[tuple[int, int, int]]:
         """First offset, end and number of each line that the data cache, on or off, holds with some of these bytes."""
-        s = self._memory
-        c = int(s.data_cache_block if s.aside else s.data_cache)
-        if c == 0:
+        memory = self._memory
+        block = memory.data_cache_block if memory.aside else memory.data_cache
+        if block == 0:
             return []
-        line, count = int(c.line_bytes), int(c.sets * c.ways)
-        tags = s[c + L.CACHE : c + L.CACHE + count * L.CACHE_LINE].reshape(count, L.CACHE_LINE)[:, L.TAG]
+        cache = CacheState(memory, block)
+        line, tags = cache.line_bytes, cache.lines.table(cache.sets * cache.ways)["tag"]
         lines = []
         for base in self.bases:
             low, high = (base + offset) // line, (base + offset + size + line - 1) // line
@@ -174,8 +172,8 @@ class ProgramFlash:
 
     def _keep_apart(self) -> None:
         """From now on the flash has its bytes apart from what the core gets."""
-        s = self._memory
-        s.apart |= 2
+        memory = self._memory
+        memory.apart |= 2
         if self._view is not self._bytes:
             return
         self._bytes = self._view.copy()
@@ -184,13 +182,13 @@ class ProgramFlash:
             for content in self._system.contents
         ]
         further = self._bytes.ctypes.data - self._view.ctypes.data
-        for i in range(int(s.ranges)):
-            q = int(s.first_range) + i * L.RANGE
-            if self.has(int(q.low)) and q.core_view:
-                q.memory += further
-        if s.aside:  # what the lines have had no room of its own yet
+        for i in range(memory.ranges):
+            addresses = AddressRange(memory, memory.first_range + i * AddressRange.WORDS)
+            if self.has(addresses.low) and addresses.core_view:
+                addresses.memory += further
+        if memory.aside:  # what the lines have had no room of its own yet
             for low, end, i in self._lines(0, self.size):
-                ctypes.memmove(int(s.aside_room) + i * (end - low), self._view[low:end].ctypes.data, end - low)
+                ctypes.memmove(memory.aside_room + i * (end - low), self._view[low:end].ctypes.data, end - low)
 
     def written(self, address: int, data: bytes) -> None:
         """The host has put ``data`` where the core gets it."""
@@ -202,20 +200,19 @@ class ProgramFlash:
         """What is between these offsets cannot be read until that cycle; returns what :meth:`end` wants."""
         operation = low, high, until
         self._under_way.append(operation)
-        s = self._memory
-        for r in self._blocks:
-            if r.transfers == 0:
-                r.taken_until = r.busy_until
-            r.latched_line = -1
-            r.transfers += 1
+        for region in self._regions:
+            if region.transfers == 0:
+                region.taken_until = region.busy_until
+            region.latched_line = -1
+            region.transfers += 1
         self._hold()
         return operation
 
     def end(self, operation: tuple[int, int, int]) -> None:
         """It is over."""
         self._under_way.remove(operation)
-        for r in self._blocks:
-            r.transfers -= 1
+        for region in self._regions:
+            region.transfers -= 1
         self._hold()
 
     def _hold(self) -> None:
@@ -223,10 +220,10 @@ class ProgramFlash:
         low = min((entry[0] for entry in self._under_way), default=0)
         high = max((entry[1] for entry in self._under_way), default=0)
         until = max((entry[2] for entry in self._under_way), default=0)
-        for r in self._blocks:
-            r.program_mask = (1 << (self.size - 1).bit_length()) - 1
-            r.program_low, r.program_high = low, high
-            r.program_until = until * L.TICK
+        for region in self._regions:
+            region.program_mask = (1 << (self.size - 1).bit_length()) - 1
+            region.program_low, region.program_high = low, high
+            region.program_until = until * L.TICK
 
 
 def _bytes(value: int, size: int) -> bytes:

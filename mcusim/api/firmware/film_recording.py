@@ -35,7 +35,7 @@ class FirmwareFilm:
         recording, image = result.recording, result.image
         assert recording is not None  # a film is recorded
         cycles = recording.ticks // L.TICK
-        handlers = [(run, SourcePlaces.named(self.emulator, int(X.place_of(run.number)))) for run in recording.handlers]
+        handlers = [(run, SourcePlaces.named(self.emulator, X.index_of(run.number))) for run in recording.handlers]
         tasks: list[dict[str, Any]] = [
             {"lane": "handlers", "label": name, "begin": begin // L.TICK, "end": end // L.TICK}
             for run, name in handlers

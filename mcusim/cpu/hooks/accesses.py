@@ -357,5 +357,5 @@ def ordinary(hook: HookState, addresses: AddressRange, index: int) -> None:
     record.penalty += extra
     if access.write:
         data.put(memory, addresses, address, size, access.value)
-    if memory.violations | memory.apart | core.records_stores:
+    if memory.watch or memory.violations or memory.apart or core.records_stores:
         watch(core, memory, addresses)

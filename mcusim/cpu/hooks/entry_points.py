@@ -28,7 +28,6 @@ from mcusim.cpu.hook_state import HookState
 from mcusim.cpu.hooks import accesses, blocks, exceptions, frames, race_detector
 from mcusim.cpu.hooks.unicorn_calls import get, put, stop
 from mcusim.cpu.pipeline import cortex_m4
-from mcusim.cpu.state_layout import CoreState
 from mcusim.cpu.system import nvic, ppb
 from mcusim.cpu.system.exception_layout import SVCALL
 from mcusim.memory.range_lookup import find
@@ -37,6 +36,7 @@ from mcusim.native import host_memory as host
 from mcusim.native.compile import callback, native, shared
 
 USER: Any = types.int64
+signed: Any = np.int64  # of what C code hands over unsigned
 _BLOCK = types.void(types.voidptr, types.uint64, types.uint32, USER)
 _ACCESS = types.void(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER)
 _UNMAPPED = types.boolean(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER)
@@ -94,8 +94,8 @@ def _looked_up(hook: HookState, address: int) -> int:
 def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
     """A basic block is about to run: close the last one, stop if it is time, charge this one."""
     hook = HookState(user)
-    core: Any = hook.core
-    begin: Any = np.int64(address)
+    core = hook.core
+    begin = signed(address)
     blocks.leave(hook, begin)
     if _looked_up(hook, begin):
         return
@@ -103,7 +103,7 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
         _stop_at(hook, begin)
         return
     slot = hook.block_hash.slots[blocks.slot_of(hook.block_hash, begin)]
-    block: Any = hook.blocks.records[slot.index]
+    block = hook.blocks.records[slot.index]
     if slot.address < 0 or block.size != size:
         core.stop = C.UNKNOWN
         core.stop_size = size
@@ -190,9 +190,8 @@ def _system_access(hook: HookState, record_index: int) -> None:
 def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: Any) -> None:
     """A load or store is about to happen: advance the clock to it and charge what it costs."""
     hook = HookState(user)
-    core: Any = hook.core
-    first: Any = np.int64(address)
-    count: Any = np.int64(size)
+    core = hook.core
+    first, count = signed(address), signed(size)
     write = 1 if kind == UC_MEM_WRITE else 0
     if core.fault != C.NO_FAULT:  # what the block does behind a fault does not count
         if write:
@@ -201,7 +200,7 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
     if core.slow:
         _exact_pc(hook)
     index = accesses.foreseen(hook, count, write)
-    record: Any = hook.accesses.records[index]
+    record = hook.accesses.records[index]
     accesses.begin(core, first, count, write, record.pc)
     core.access.value, core.access.flags = value, record.flags
     region = find(hook.memory, first)
@@ -228,12 +227,12 @@ def _stop_before(hook: HookState, code: int, address: int) -> None:
 def _on_divide(uc: Any, address: Any, size: Any, user: Any) -> None:
     """A divide is about to execute: the cycles that its operands add to the least."""
     hook = HookState(user)
-    core: CoreState = hook.core
+    core = hook.core
     if core.fault != C.NO_FAULT:
         return
     dividend, divisor = get(hook, hook.divide[0]), get(hook, hook.divide[1])
     if divisor == 0 and core.trap_divide:
-        _stop_before(hook, C.DIVIDED_BY_ZERO, np.int64(address))
+        _stop_before(hook, C.DIVIDED_BY_ZERO, signed(address))
         return
     extra = 0
     if core.traits & C.EARLY_DIVIDE:
@@ -248,13 +247,13 @@ def _on_undefined(uc: Any, address: Any, size: Any, user: Any) -> None:
     """An instruction that the core lacks is about to execute: the core stops before it."""
     hook = HookState(user)
     if hook.core.fault == C.NO_FAULT:
-        _stop_before(hook, C.UNDEFINED, np.int64(address))
+        _stop_before(hook, C.UNDEFINED, signed(address))
 
 
 def _on_floats(uc: Any, address: Any, size: Any, user: Any) -> None:
     """A floating-point instruction is about to execute, in a block that was begun with the FPU off."""
     hook = HookState(user)
-    place: Any = np.int64(address)
+    place = signed(address)
     if hook.core.fault == C.NO_FAULT and hook.core.fpu == 0 and not _saved_floats(hook, place):
         _stop_before(hook, C.NO_FPU, place)
 
@@ -274,7 +273,7 @@ def _on_stack_moved(uc: Any, address: Any, size: Any, user: Any) -> None:
 
 def _on_unmapped(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: Any) -> Any:
     """An access or fetch found no memory: note where; the core stops."""
-    HookState(user).core.unmapped = np.int64(address)
+    HookState(user).core.unmapped = signed(address)
     return False
 
 

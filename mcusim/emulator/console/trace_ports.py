@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.cpu import state_layout as C
 from mcusim.errors import UsageError
 
 PORTS = 32

@@ -66,8 +66,9 @@ class CoreWaits:
     def arrived(self, core: GuestCore) -> None:
         """The core has stopped at a marked block, or behind a poll."""
         block = core.code.known_at(core.state.stop_address)
-        watched = core.confined or core.memory.state.violations or core.peripherals.on_load is not None
-        if not self.skips or watched or block is None:
+        memory = core.memory.state
+        watched = memory.watch or memory.violations or core.peripherals.on_load is not None
+        if not self.skips or watched or core.confined or block is None:
             self._rest(core, NEVER if block is not None else core.memory.state.now + LEAST)
             return
         now, (since, until) = core.memory.state.now, self._filmed()

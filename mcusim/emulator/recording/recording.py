@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from mcusim.emulator.recording.handler_runs import HandlerRun, handler_runs
 from mcusim.emulator.recording.recorder import Recorder, Stretch
-from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
     from mcusim.emulator.core_state import GuestCore

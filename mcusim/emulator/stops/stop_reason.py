@@ -6,12 +6,12 @@ A fault that a handler of the program takes is explained here too (:mod:`mcusim.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unicorn import unicorn_const as uc
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.system.exception_layout import VECTORS
+from mcusim.cpu.state_layout import CoreState
 from mcusim.cpu.system.memory_attributes import default_attributes
 from mcusim.emulator.stops.stop import Fault
 from mcusim.memory import state_layout as L
@@ -177,7 +177,11 @@ def _error(emulator: GuestCore, error: int, pc: int) -> tuple[str, str, int | No
         last = emulator.tables.known[entered].instructions[-1]
         if last.end == pc and last.mnemonic == "svc":
             number = (emulator.core.peek(last.address, 1) or b"\0")[0]
-            why = "its priority does not preempt" if emulator.interrupts.state.vector_table else "there is no vector table"
+            why = (
+                "its priority does not preempt"
+                if emulator.interrupts.state.vector_table
+                else "there is no vector table"
+            )
             return "exception", f"SVC {number} is not taken: {why}", None
     code = emulator.core.peek(pc, 2)
     if code is not None and code[1] == BREAKPOINT:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import MemoryState, RegionState
 from mcusim.memory.system import AccessStats, MemorySystem
 from mcusim.program.program import Asked, Work
 
@@ -56,11 +57,11 @@ class Retiming:
     def _played(self, region: str, counts: tuple[int, ...], gap: int) -> tuple[int, int]:
         from mcusim.memory.ports.regular_pattern import wait  # native code that takes a while to compile
 
-        s = self._fresh.copy()
-        r, place = self._memory.blocks[region, False], self.machine.memory[region]
+        memory = MemoryState(self._fresh.copy())
+        block, place = self._memory.blocks[region, False], self.machine.memory[region]
         native: Any = wait
-        stall = int(native(s, r, place.base, place.size, *counts, gap))
-        return stall, int(s[r + L.OCCUPIED])
+        stall = int(native(memory, block, place.base, place.size, *counts, gap))
+        return stall, RegionState(memory, block).occupied
 
     @cached_property
     def _memory(self) -> MemorySystem:
@@ -68,7 +69,7 @@ class Retiming:
 
     @cached_property
     def _fresh(self) -> Any:
-        return self._memory.state.copy()
+        return self._memory.state.array.copy()
 
 
 def _size(count: int, size: int) -> int:

@@ -11,73 +11,52 @@ Not modelled: bytes of the stack; reads of what was never written.
 from __future__ import annotations
 
 from mcusim.memory.cache.tags import held
+from mcusim.memory.cache.violations import CORE_READ, DIRTY_TARGET, DMA_READ, MOST, ViolationLog, ViolationRecord
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, TransferState
 from mcusim.native import host_memory as host
 from mcusim.native.compile import native
-from mcusim.native.records import Record
+from mcusim.native.structs import address_of
 
-MOST = 1000  # violations that find room
 LOOK_BACK = 40  # violations
-
-# a violation: what, task, first byte and end, writer it should find, writer seen, writer in memory, state of the line
-# (0 not held, 1 clean, 2 dirty), program counter, tick, the byte of the line that is dirty, times
-violation = Record("violation")
-KIND, CODE, LOW, HIGH = violation.fields("KIND", "CODE", "LOW", "HIGH")
-WANTED, SEEN, STORED, HELD = violation.fields("WANTED", "SEEN", "STORED", "HELD")
-PC, NOW, OTHER, TIMES = violation.fields("PC", "NOW", "OTHER", "TIMES")
-VIOLATION = violation.freeze()
-# their array: how many, how many found no room, then each
-violations = Record("violations")
-COUNT, LOST = violations.fields("COUNT", "LOST")
-FIRST = violations.array("FIRST", MOST * VIOLATION)
-VIOLATIONS = violations.freeze()
-CORE_READ, DMA_READ, DIRTY_TARGET = range(3)
+VIOLATION_BYTES = 8 * ViolationRecord.WORDS
 
 
 @native
-def report(
-    memory: MemoryState,
-    kind: int,
-    code: int,
-    address: int,
-    wanted: int,
-    seen: int,
-    stored: int,
-    held: int,
-    pc: int,
-    other: int,
-) -> None:
-    """Enter a violation, or widen the one of the same kind and writers."""
-    at = memory.violations
-    count = host.get64(at + 8 * COUNT)
-    k = count - 1
-    while k >= max(0, count - LOOK_BACK):
-        p = at + 8 * (FIRST + k * VIOLATION)
-        same = host.get64(p + 8 * KIND) == kind and host.get64(p + 8 * CODE) == code
-        same = same and host.get64(p + 8 * WANTED) == wanted and host.get64(p + 8 * SEEN) == seen
-        if same and host.get64(p + 8 * STORED) == stored:
-            host.put64(p + 8 * LOW, min(address, host.get64(p + 8 * LOW)))
-            host.put64(p + 8 * HIGH, max(address + 1, host.get64(p + 8 * HIGH)))
-            host.put64(p + 8 * TIMES, host.get64(p + 8 * TIMES) + 1)
+def begin(log: ViolationLog, kind: int, code: int, address: int) -> ViolationRecord:
+    """A violation of task ``code``, to be filled in and entered; ``address``: of the byte."""
+    violation = log.draft
+    violation.kind, violation.code, violation.low, violation.high = kind, code, address, address + 1
+    violation.wanted = violation.held = violation.pc = 0
+    violation.other = address
+    return violation
+
+
+@native
+def report(memory: MemoryState) -> None:
+    """Enter the violation that was begun, or widen the one of the same kind and writers."""
+    log = memory.violations
+    draft, count = log.draft, log.count
+    for k in range(count - 1, max(0, count - LOOK_BACK) - 1, -1):
+        known = log.records[k]
+        same = known.kind == draft.kind and known.code == draft.code and known.wanted == draft.wanted
+        if same and known.seen == draft.seen and known.stored == draft.stored:
+            known.low = min(draft.low, known.low)
+            known.high = max(draft.high, known.high)
+            known.times += 1
             return
-        k -= 1
     if count >= MOST:
-        host.put64(at + 8 * LOST, host.get64(at + 8 * LOST) + 1)
+        log.lost += 1
         return
-    p = at + 8 * (FIRST + count * VIOLATION)
-    for slot, value in (
-        (KIND, kind), (CODE, code), (LOW, address), (HIGH, address + 1), (WANTED, wanted), (SEEN, seen),
-        (STORED, stored), (HELD, held), (PC, pc), (NOW, memory.now), (OTHER, other), (TIMES, 1),
-    ):  # fmt: skip
-        host.put64(p + 8 * slot, value)
-    host.put64(at + 8 * COUNT, count + 1)
+    draft.now, draft.times = memory.now, 1
+    host.copy(address_of(log.records[count]), address_of(draft), VIOLATION_BYTES)
+    log.count = count + 1
 
 
 @native
 def count(memory: MemoryState) -> int:
     """How many violations there are."""
-    return host.get64(memory.violations + 8 * COUNT)
+    return memory.violations.count
 
 
 @native
@@ -87,11 +66,12 @@ def loaded(memory: MemoryState, addresses: AddressRange, address: int, size: int
     if size == 4 and host.get64(seen) == host.get64(meant):
         return
     for i in range(size):
-        wanted, found = host.get16(meant + 2 * i), host.get16(seen + 2 * i)
-        if found != wanted:
-            at = address + i
-            in_memory = host.get16(addresses.stored + 2 * at)
-            report(memory, CORE_READ, memory.task, at, wanted, found, in_memory, held(memory, at), pc, at)
+        if host.get16(seen + 2 * i) != host.get16(meant + 2 * i):
+            violation = begin(memory.violations, CORE_READ, memory.task, address + i)
+            violation.wanted, violation.seen = host.get16(meant + 2 * i), host.get16(seen + 2 * i)
+            violation.stored = host.get16(addresses.stored + 2 * (address + i))
+            violation.held, violation.pc = held(memory, address + i), pc
+            report(memory)
 
 
 @native
@@ -120,19 +100,23 @@ def dirty_target(memory: MemoryState, transfer: TransferState) -> None:
     target, code = transfer.write_address, transfer.code
     line = target // size * size
     addresses = AddressRange(memory, find(memory, target))
-    other = writer = in_memory = -1
-    for at in range(line, line + size):
-        seen, stored = host.get16(addresses.seen + 2 * at), host.get16(addresses.stored + 2 * at)
-        meant = host.get16(addresses.meant + 2 * at)
+    other = -1
+    for byte in range(line, line + size):
+        seen, stored = host.get16(addresses.seen + 2 * byte), host.get16(addresses.stored + 2 * byte)
+        meant = host.get16(addresses.meant + 2 * byte)
         if seen == stored or stored == code or meant not in (seen, code):
             continue
-        inside = target <= at < target + transfer.unwritten
+        inside = target <= byte < target + transfer.unwritten
         if inside or other < 0:
-            other, writer, in_memory = at, seen, stored
+            other = byte
         if inside:
             break
     if other >= 0:
-        report(memory, DIRTY_TARGET, code, target, 0, writer, in_memory, 2, 0, other)
+        violation = begin(memory.violations, DIRTY_TARGET, code, target)
+        violation.seen = host.get16(addresses.seen + 2 * other)
+        violation.stored = host.get16(addresses.stored + 2 * other)
+        violation.held, violation.other = 2, other
+        report(memory)
 
 
 @native
@@ -140,11 +124,12 @@ def beat(memory: MemoryState, transfer: TransferState, n: int, target_held: int)
     """``n`` bytes of the transfer arrive; ``target_held``: :func:`~mcusim.memory.cache.tags.held` of their target."""
     code, meant, source = transfer.code, transfer.source_meant, transfer.source_stored
     for i in range(n if source else 0):
-        wanted, found = host.get16(meant + 2 * i), host.get16(source + 2 * i)
-        if found != wanted:
-            at = transfer.write_source + i
-            seen = host.get16(transfer.source_seen + 2 * i)
-            report(memory, DMA_READ, code, at, wanted, seen, found, held(memory, at), 0, at)
+        if host.get16(source + 2 * i) != host.get16(meant + 2 * i):
+            violation = begin(memory.violations, DMA_READ, code, transfer.write_source + i)
+            violation.wanted, violation.stored = host.get16(meant + 2 * i), host.get16(source + 2 * i)
+            violation.seen = host.get16(transfer.source_seen + 2 * i)
+            violation.held = held(memory, transfer.write_source + i)
+            report(memory)
     if target_held == 2:
         dirty_target(memory, transfer)
     for i in range(n):

@@ -10,7 +10,7 @@ MOST = 1000  # violations that find room
 CORE_READ, DMA_READ, DIRTY_TARGET = range(3)
 
 
-class Violation(Struct):
+class ViolationRecord(Struct):
     """What, task, first byte and end, writer that it should find, writer seen, writer in memory, state of the line (0
     not held, 1 clean, 2 dirty), program counter, tick, the byte of the line that is dirty."""
 
@@ -33,5 +33,5 @@ class ViolationLog(Struct, root=True):
 
     count: int
     lost: int
-    records: Annotated[Structs[Violation], MOST]
-    draft: Violation  # the one that is being made
+    records: Annotated[Structs[ViolationRecord], MOST]
+    draft: ViolationRecord  # the one that is being made

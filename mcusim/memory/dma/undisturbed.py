@@ -58,7 +58,7 @@ def play(memory: MemoryState, at_once: int) -> int:
             region.writes += beats.beats_to(transfer, size)
             region.write_bytes += size
             beats.moved(transfer, size)
-            if at_once and memory.film == 0 and transfer.unwritten % rounds.BYTES == 0:
+            if at_once and not memory.film and transfer.unwritten % rounds.BYTES == 0:
                 later = rounds.made_at_once(memory, transfer, writing, reading)
                 reading, writing, end = reading + later, writing + later, end + later
     memory.now = end

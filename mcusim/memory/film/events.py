@@ -36,8 +36,8 @@ class FilmEvents(Struct):
 
 
 class FilmState(Struct):
-    """``most``: events that there is room for; ``begun``: whether the window has; ``lost``: events that found no room,
-    ``lost_since`` the moment of the first. ``state`` of ``words`` words is copied to ``copy`` when the window begins."""
+    """``most``: events that there is room for; ``begun``: whether the window has; ``lost``: events without room,
+    ``lost_since`` the moment of the first. ``words`` of ``state`` are copied to ``copy`` when the window begins."""
 
     count: int
     most: int

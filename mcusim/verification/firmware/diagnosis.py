@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from mcusim.cpu import state_layout as C
 from mcusim.cpu.decode.constant_stores import stores_constant
 from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Stop
@@ -157,8 +156,8 @@ class FirmwareDiagnosis:
         return "the DMA" if transfer is None else _name(transfer)
 
     def _what(self, address: int) -> str:
-        c = self._emulator.state
-        if c.stack_low <= address < c.stack_top and self._variables.name(address) is None:
+        state = self._emulator.state
+        if state.stack_low <= address < state.stack_top and self._variables.name(address) is None:
             return f"the stack at {address:#010x}"
         return self.places.bytes_at(address)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcusim.cpu.system import exception_layout as X
+from mcusim.cpu.system import nvic
 from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Stop
 from mcusim.soc.dma.dma_log import LoggedTransfer
@@ -24,7 +25,7 @@ def ending_findings(emulator: Emulator, shadow: Shadow, places: SourcePlaces, st
     if stop.kind not in ("loop", "idle"):
         return
     here = places.at(emulator.core["pc"] & ~1)
-    active = int(emulator.interrupts.state.current)
+    active = emulator.interrupts.state.current
     if active:
         text = f"{here.text()}, entered for {places.exception(active)}, goes round for ever"
         fix = f"give {places.exception(active)} a handler by the name that is in the vector table, and let it return"
@@ -62,8 +63,8 @@ def waits_unheard(
     state = emulator.interrupts.state
     for transfer in unknown:
         index = transfer.irq + X.FIRST_LINE
-        asks = state.line_high[index // 32] >> index % 32 & 1
-        if transfer.irq >= 0 and asks and not state.enabled[index // 32] >> index % 32 & 1:
+        asks = transfer.irq >= 0 and nvic.has(state.line_high, index)
+        if asks and not nvic.has(state.enabled, index):
             name = places.exception(index)
             own = f"{transfer.controller} stream {transfer.stream}"
             text = f"{own} has ended and asks for {name}, which is not enabled in the NVIC: the program waits for ever"

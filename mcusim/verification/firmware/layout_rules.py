@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mcusim.emulator.emulator import Emulator
-from mcusim.memory import state_layout as L
-from mcusim.memory.range_lookup import find
+from mcusim.memory.range_lookup import addresses_at
 from mcusim.soc.dma.dma_log import LoggedTransfer
 from mcusim.verification.firmware.firmware_variables import ProgramVariables
 from mcusim.verification.firmware.memory_shadow import Shadow
@@ -44,9 +43,9 @@ def shared(
     emulator: Emulator, shadow: Shadow, transfers: Iterable[LoggedTransfer], variables: ProgramVariables
 ) -> Iterator[tuple[LoggedTransfer, int, int, int]]:
     """Lines that a transfer writes a part of and the core other variables in: transfer, bytes, the core's store."""
-    s = emulator.memory.state
+    memory = emulator.memory.state
     cache = emulator.machine.data_cache
-    if cache is None or not cache.size or not s[L.DCACHE]:
+    if cache is None or not cache.size or not memory.data_cache:
         return
     for transfer in transfers:
         if transfer.direction == "memory to peripheral":
@@ -55,8 +54,8 @@ def shared(
         own = variables.at(low)
         first, end = low // cache.line * cache.line, -(-high // cache.line) * cache.line
         for a, b in ((first, low), (high, end)):
-            q = int(find(emulator.memory.state, a))
-            if a >= b or q < 0 or s[q + L.ATTRIBUTE] == 0:
+            addresses = addresses_at(memory, a)
+            if a >= b or addresses is None or addresses.attribute == 0:
                 continue
             stores = [(at, pc) for at, pc in shadow.written_by_core(a, b) if own is None or variables.at(at) != own]
             if stores:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from mcusim.emulator.emulator import Emulator
-from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes
 from mcusim.memory.race_detector import layout as W
+from mcusim.memory.race_detector.layout import WatchState
+from mcusim.native.structs import address_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +39,12 @@ class Report:
     callers: tuple[int, ...] = ()
 
 
-def _report(row: list[int]) -> Report:
-    report = Report(*row[: W.R_CALLERS])  # type: ignore[arg-type]  # the callers come behind
-    return replace(report, callers=tuple(filter(None, row[W.R_CALLERS :])))
-
-
 class Shadow:
     """The writers of every byte of ``emulator``'s memory, from now on."""
 
     def __init__(self, emulator: Emulator) -> None:
         self._emulator = emulator
-        self.words: Any = np.zeros(W.WATCH, np.int64)
+        self.watch = WatchState(np.zeros(WatchState.WORDS, np.int64))
         self._arrays: dict[int, dict[str, Any]] = {}
         memory = emulator.memory
         for region in emulator.machine.memory.values():
@@ -58,10 +54,9 @@ class Shadow:
                 self._arrays |= dict.fromkeys((region.base, *region.aliases), arrays)
         memory.contents = [self._with_arrays(content) for content in memory.contents]
         emulator.install_ranges(None)
-        words = self.words
-        words[W.EXCEPTIONS] = emulator.interrupts.state.ctypes.data
-        words[W.CODE] = memory.state[L.TASK] = W.BY_CORE
-        memory.state[L.WATCH] = memory.state[L.VIOLATIONS] = words.ctypes.data
+        self.watch.exceptions = address_of(emulator.interrupts.state)
+        self.watch.writer = memory.state.task = W.BY_CORE
+        memory.state.watch = self.watch
 
     def _made(self, size: int, same: bool, uncached: bool) -> dict[str, Any]:
         seen = np.zeros(size, np.uint16)
@@ -85,14 +80,13 @@ class Shadow:
     @property
     def reports(self) -> list[Report]:
         """What was seen so far, in order."""
-        count = int(self.words[W.COUNT])
-        rows = self.words[W.REPORTS : W.REPORTS + count * W.REPORT].reshape(count, W.REPORT).tolist()
-        return [_report(row) for row in rows]
+        rows: list[list[Any]] = self.watch.reports.table(self.watch.report_count).tolist()
+        return [replace(Report(*row), callers=tuple(filter(None, row[-1]))) for row in rows]
 
     @property
     def lost(self) -> int:
         """How many reports found no room."""
-        return int(self.words[W.LOST])
+        return self.watch.lost
 
     def newest(self, low: int, high: int) -> bytes:
         """Bytes ``low`` to below ``high`` of one region as they were written last, in the cache or in memory."""
@@ -113,20 +107,18 @@ class Shadow:
 
     def loads(self) -> Iterator[tuple[int, int, int, int]]:
         """Address, size, instruction and value of the main program's last loads, the latest first."""
-        words = self.words
         for k in range(1, W.LOOK_BACK + 1):
-            b = W.LOADS + (int(words[W.LOADS_AT]) - k) % W.LOOK_BACK * W.LOAD
-            if words[b + W.B_SIZE]:
-                address, size, pc, value = (int(words[b + at]) for at in (W.B_ADDRESS, W.B_SIZE, W.B_PC, W.B_VALUE))
-                yield address, size, pc, value
+            load = self.watch.loads[(self.watch.next_load[0] - k) % W.LOOK_BACK]
+            if load.size:
+                yield load.address, load.size, load.pc, load.value
 
-    def constant_stores(self, record: int) -> list[int]:
-        """The instructions by which the handler of ``record`` has stored one value always; none where it has not, or
+    def constant_stores(self, index: int) -> list[int]:
+        """The instructions by which the handler of that record has stored one value always; none where it has not, or
         where there are more than a record has room for."""
-        count = int(self.words[record + W.H_STORES])
-        if not self.words[record + W.H_SAME] or count > W.MOST_STORES:
+        record = self.watch.handler_words[index]
+        if not record.same or record.store_count > W.MOST_STORES:
             return []
-        return [int(pc) for pc in self.words[record + W.H_STORE : record + W.H_STORE + count]]
+        return [record.stores[i] for i in range(record.store_count)]
 
     def by_handler(self, address: int, size: int) -> int | None:
         """What the bytes are now, if a handler has stored to them last."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcusim.cpu import state_layout as C
 from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Stop
 from mcusim.image.image import Image
@@ -29,7 +28,7 @@ def observed(
     disturbance = None if seed is None else FirmwareDisturbance(seed, emulator)
     watcher = Watcher(emulator, shadow, variables, disturbance)
     stop = run()
-    low, high = int(emulator.state.stack_low), int(emulator.state.stack_top)
+    low, high = emulator.state.stack_low, emulator.state.stack_top
     places = [(a, b) for a, b in watcher.touched() if b <= low or high <= a]
     memory = tuple((a, shadow.newest(a, b)) for a, b in places)
     diagnosis = FirmwareDiagnosis(emulator, image, shadow, watcher, variables)

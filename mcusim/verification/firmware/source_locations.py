@@ -47,5 +47,5 @@ class SourcePlaces:
 
     def handler(self, place: int) -> str:
         """The function that an exception's last entry went to."""
-        function = self._image.function_at(int(self._emulator.interrupts.state.handler[place]))
+        function = self._image.function_at(self._emulator.interrupts.state.handler[place])
         return f"the handler of {self.exception(place)}" if function is None else function[0]

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from weakref import proxy
 
-from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks import race_detector
 from mcusim.cpu.system.exception_layout import FIRST_LINE
 from mcusim.emulator.emulator import Emulator
-from mcusim.memory import state_layout as L
 from mcusim.memory.race_detector import layout as W
 from mcusim.memory.race_detector.dma_races import unit_read, unit_written
 from mcusim.soc.dma.dma_log import Event, LoggedTransfer
@@ -75,7 +73,7 @@ class Watcher:
     unclocked: dict[int, tuple[LoggedTransfer, str]] = field(default_factory=dict)  # by instruction
 
     def __post_init__(self) -> None:
-        self._words = self.shadow.words
+        self._watch = self.shadow.watch
         self._next = 1
         self._begun: tuple[int, int] | None = None  # number and target of what the memory system has just been given
         self._last: dict[tuple[str, int], LoggedTransfer] = {}
@@ -123,16 +121,16 @@ class Watcher:
         while code in self.by_code and any(report.code == code for report in self.shadow.reports):
             code = code % (W.MOST_CODES - 1) + 1
         self._next = code % (W.MOST_CODES - 1) + 1
-        words, log = self._words, self.emulator.dma.log
+        watch, log = self._watch, self.emulator.dma.log
         owner = next(
             (transfer for transfer in reversed(log.running) if any(a <= target < b for a, b in transfer.writes)), None
         )
         if owner is not None:  # a further part of it, or else its own record follows
             self.by_code[code] = owner
-        words[W.SITES + code] = self.emulator.peripherals.pc if owner is None else owner.pc
-        words[W.SOURCES + code], words[W.SOURCE_ENDS + code] = source, source + size
-        words[W.TARGET_LOWS + code], words[W.TARGET_ENDS + code] = target, target + size
-        words[W.STARTED] = 1
+        watch.sites[code] = self.emulator.peripherals.pc if owner is None else owner.pc
+        watch.sources[code], watch.source_ends[code] = source, source + size
+        watch.target_lows[code], watch.target_ends[code] = target, target + size
+        watch.started = 1
         self._begun = code, target
         return code
 
@@ -142,11 +140,11 @@ class Watcher:
             place = next(((a, b) for a, b in (transfer.writes if write else transfer.reads) if a <= address < b), None)
             code = self._codes.get(transfer.number)
             if place is not None and code is not None and self.by_code.get(code) is transfer:
-                words = self._words
+                watch = self._watch
                 if write:  # of two buffers the one that is filled
-                    words[W.TARGET_LOWS + code], words[W.TARGET_ENDS + code] = place
+                    watch.target_lows[code], watch.target_ends[code] = place
                 else:
-                    words[W.SOURCES + code], words[W.SOURCE_ENDS + code] = place
+                    watch.sources[code], watch.source_ends[code] = place
                 self._turn()
                 (unit_written if write else unit_read)(self.emulator.memory.state, code, address, size)
                 return
@@ -173,11 +171,11 @@ class Watcher:
         """The program has cleared its EN."""
         self.stopped[transfer.number] = self.emulator.peripherals.pc
         self._told(lambda item: item is transfer, transfer.size)
-        low, words = transfer.writes[0][0], self._words
-        for i in range(int(words[W.TARGETS_USED])):
-            t = W.TARGETS + i * W.TARGET
-            if words[t + W.T_LOW] == low and self.by_code.get(int(words[t + W.T_CODE])) is transfer:
-                words[t + W.T_END] = low + transfer.moved
+        low = transfer.writes[0][0]
+        for i in range(self._watch.target_count):
+            target = self._watch.targets[i]
+            if target.low == low and self.by_code.get(target.code) is transfer:
+                target.end = low + transfer.moved
 
     def _turn(self) -> None:
         race_detector.turn(self.emulator.state, self.emulator.memory.state)
@@ -192,10 +190,10 @@ class Watcher:
             code = begun[0]
         self.by_code[code] = transfer
         self._codes[transfer.number] = code
-        self._words[W.SITES + code] = transfer.pc
+        self._watch.sites[code] = transfer.pc
         self.count += 1
         self._touched |= {_reads(transfer), _writes(transfer)}
-        (self.by_handler.add if self._words[W.PLACE] else self.by_handler.discard)(code)
+        (self.by_handler.add if self._watch.exception else self.by_handler.discard)(code)
         self.callers[transfer.number] = self.calls()
         self._purge()
         self._clash(transfer)
@@ -220,10 +218,10 @@ class Watcher:
 
     def calls(self) -> tuple[int, ...]:
         """Where the calls under way go back to, the last one first; a handler's own only."""
-        c = self.emulator.state
-        depth, last = int(c.call_depth), int(c.call_base)
-        frames = (C.SHADOW + n * C.SHADOW_ENTRY for n in range(depth - 1, max(last, depth - W.CALLERS) - 1, -1))
-        return tuple(int(c[frame + C.CALL_RETURN]) for frame in frames)
+        state = self.emulator.state
+        depth, last = state.call_depth, state.call_base
+        calls = (state.calls[n] for n in range(depth - 1, max(last, depth - W.CALLERS) - 1, -1))
+        return tuple(call.return_address for call in calls)
 
     def _goes_on(self, transfer: LoggedTransfer) -> None:
         """A stream goes on where its last transfer ended, in its target but not quite in its source."""
@@ -242,48 +240,46 @@ class Watcher:
         if slot is None:
             slot = min(self._open, key=lambda i: self._open[i].number)
         self._open[slot] = transfer
-        o, words = W.OPENS + slot * W.OPEN, self._words
+        record = self._watch.open_transfers[slot]
         source = (0, 0) if transfer.direction == "peripheral to memory" else transfer.reads[0]
         target = (0, 0) if transfer.direction == "memory to peripheral" else transfer.writes[0]
-        words[o + W.O_SOURCE], words[o + W.O_SOURCE_END] = source
-        words[o + W.O_TARGET], words[o + W.O_TARGET_END] = target
-        words[o + W.O_BEGIN] = self.emulator.memory.state.now
-        words[o + W.O_THERE] = words[o + W.O_TOLD] = words[o + W.O_TURN] = 0
-        index = words[o + W.O_PLACE] = transfer.irq + FIRST_LINE if transfer.irq >= 0 else 0
-        words[W.OF_DMA + index] = index > 0
-        words[o + W.O_CODE] = code
-        words[W.RUNNING] = max(self._open) + 1
+        record.source, record.source_end = source
+        record.target, record.target_end = target
+        record.begin = self.emulator.memory.state.now
+        record.arrived = record.known = record.turn = 0
+        record.exception = transfer.irq + FIRST_LINE if transfer.irq >= 0 else 0
+        self._watch.of_dma[record.exception] = record.exception > 0
+        record.code = code
+        self._watch.open_count = max(self._open) + 1
 
     def _remember_target(self, transfer: LoggedTransfer, code: int) -> None:
         if transfer.direction == "memory to peripheral":
             return
-        words, (low, end) = self._words, transfer.writes[0]
+        watch, (low, end) = self._watch, transfer.writes[0]
         self.targets.setdefault((transfer.pc, low, end), transfer)
-        used = int(words[W.TARGETS_USED])
-        slots = [W.TARGETS + i * W.TARGET for i in range(W.MOST_TARGETS)]
-        t = next((t for t in slots[:used] if words[t + W.T_LOW] == low), slots[code % W.MOST_TARGETS])
-        if t not in slots[:used] and used < W.MOST_TARGETS:
-            t = slots[used]
-            words[W.TARGETS_USED] = used + 1
-        variable = self.variables.at(low)
-        limit = 0 if variable is None else variable.end
-        words[t + W.T_LOW], words[t + W.T_END], words[t + W.T_LIMIT], words[t + W.T_CODE] = low, end, limit, code
+        used = watch.target_count
+        index = next((i for i in range(used) if watch.targets[i].low == low), code % W.MOST_TARGETS)
+        if index >= used:
+            index, watch.target_count = used, used + 1
+        variable, target = self.variables.at(low), watch.targets[index]
+        target.low, target.end, target.code = low, end, code
+        target.limit = 0 if variable is None else variable.end
 
     def _there(self, transfer: LoggedTransfer, size: int) -> None:
         for slot, logged_transfer in self._open.items():
             if logged_transfer is transfer:
-                at = W.OPENS + slot * W.OPEN + W.O_THERE
-                self._words[at] = max(int(self._words[at]), size)
+                record = self._watch.open_transfers[slot]
+                record.arrived = max(record.arrived, size)
 
     def stored(self, block: RegisterBlock) -> None:
         """The program has stored to a register of ``block``: which of its lines can be requested."""
-        words = self._words
+        off_since = self._watch.off_since
         for irq in block.lines:
-            off = W.OFF + irq + FIRST_LINE
+            index = irq + FIRST_LINE
             if any(block.line_enabled(irq) for block in self._of_line[irq]):
-                words[off] = min(0, words[off])
-            elif words[off] == 0:
-                words[off] = max(1, int(self.emulator.memory.state.now))
+                off_since[index] = min(0, off_since[index])
+            elif off_since[index] == 0:
+                off_since[index] = max(1, self.emulator.memory.state.now)
 
     def loaded(self, address: int, value: int) -> None:
         """The program has loaded ``value`` from a register."""
@@ -307,7 +303,7 @@ class Watcher:
             counts = "NDTR" in label
             for slot, transfer in list(self._open.items()):
                 if transfer.controller == block.name and transfer.stream == number:
-                    there = int(self._words[W.OPENS + slot * W.OPEN + W.O_THERE])
+                    there = self._watch.open_transfers[slot].arrived
                     size = (transfer.units - value) * transfer.unit if counts else there
                     self._tell(slot, transfer, max(there, size) if counts else there)
         elif label.endswith("SR"):
@@ -328,37 +324,35 @@ class Watcher:
     def _told(self, which: object, size: int | None) -> None:
         for slot, transfer in list(self._open.items()):
             if which(transfer):  # type: ignore[operator]
-                there = int(self._words[W.OPENS + slot * W.OPEN + W.O_THERE])
+                there = self._watch.open_transfers[slot].arrived
                 self._tell(slot, transfer, there if size is None else size)
 
     def _tell(self, slot: int, transfer: LoggedTransfer, size: int) -> None:
         """The code that runs learns that so many bytes are there."""
-        o, words = W.OPENS + slot * W.OPEN, self._words
-        if size < words[o + W.O_TOLD] or size == 0:
+        record = self._watch.open_transfers[slot]
+        if size < record.known or size == 0:
             return
-        thread = words[W.PLACE] == 0
-        if size > words[o + W.O_TOLD] or thread:
-            words[o + W.O_TOLD], words[o + W.O_TURN] = size, 0 if thread else words[W.NOW_TURN]
+        thread = self._watch.exception == 0
+        if size > record.known or thread:
+            record.known, record.turn = size, 0 if thread else self._watch.turn
         if thread and size >= transfer.size:
             self._close(slot)
 
     def _close(self, slot: int) -> None:
         del self._open[slot]
-        self._words[W.OPENS + slot * W.OPEN + W.O_CODE] = 0
-        self._words[W.RUNNING] = max(self._open, default=-1) + 1
+        self._watch.open_transfers[slot].code = 0
+        self._watch.open_count = max(self._open, default=-1) + 1
 
     def _knows(self, slot: int) -> int:
         """Bytes of an open transfer that the code which runs knows to be there."""
-        o, words = W.OPENS + slot * W.OPEN, self._words
-        if words[W.PLACE] == 0 and words[o + W.O_TURN] > words[W.KNOWN]:
-            return 0
-        return int(words[o + W.O_TOLD])
+        record = self._watch.open_transfers[slot]
+        return 0 if self._watch.exception == 0 and record.turn > self._watch.known_turn else record.known
 
     def _purge(self) -> None:
         """Forget transfers of whose end everybody knows."""
         for slot, transfer in list(self._open.items()):
-            o, words = W.OPENS + slot * W.OPEN, self._words
-            if words[o + W.O_TOLD] >= transfer.size and words[o + W.O_TURN] <= words[W.KNOWN]:
+            record = self._watch.open_transfers[slot]
+            if record.known >= transfer.size and record.turn <= self._watch.known_turn:
                 self._close(slot)
 
     def _clash(self, later: LoggedTransfer) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mcusim.image.image import Image
-from mcusim.memory.cache import shadow as N
+from mcusim.memory.cache import violations as N
 from mcusim.program.program import Compute, Maintain, Program, Task, Transfer
 from mcusim.verification.findings import Finding, buffers_at
 from mcusim.verification.proof.task_accesses import called

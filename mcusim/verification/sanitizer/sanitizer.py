@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.cpu import state_layout as C
 from mcusim.emulator.emulator import Emulator
-from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes
-from mcusim.memory.cache import shadow as N
+from mcusim.memory.cache.violations import ViolationLog
+from mcusim.memory.state_layout import TICK
 from mcusim.program.program import Compute, Program, Span, Transfer
 from mcusim.verification.proof.last_writer import ByteMap
 
@@ -51,7 +50,7 @@ class Sanitizer:
 
     def __init__(self, program: Program, emulator: Emulator, stack: Span, inputs: Sequence[Span], halt: bool) -> None:
         self._emulator, self._tasks = emulator, program.tasks
-        self._notes = np.zeros(N.VIOLATIONS, np.int64)
+        self._log = ViolationLog(np.zeros(ViolationLog.WORDS, np.int64))
         self._place = {task.id: index for index, task in enumerate(program.tasks)}
         self._passed = 0  # tasks that the core has come past
         self._meant = _meant(program, inputs)
@@ -73,8 +72,8 @@ class Sanitizer:
                 stored = seen if view.view == view.memory else np.zeros(region.size, np.uint16)
                 self._writers |= dict.fromkeys((region.base, *region.aliases), (seen, stored, meant))
         memory.contents = [self._with_writers(content) for content in memory.contents]
-        s = memory.state
-        s.violations, s.stack_low, s.stack_high = self._notes.ctypes.data, stack.address, stack.end
+        memory.state.violations = self._log
+        memory.state.stack_low, memory.state.stack_high = stack.address, stack.end
         self._emulator.state.halt_on_violation = halt
 
     def _with_writers(self, content: Bytes) -> Bytes:
@@ -136,15 +135,14 @@ class Sanitizer:
 
     @property
     def violations(self) -> list[Violation]:
-        """What was found so far."""
-        count = int(self._notes[N.COUNT])
-        rows = self._notes[N.FIRST : N.FIRST + count * N.VIOLATION].reshape(count, N.VIOLATION).tolist()
-        return [replace(Violation(*row), now=-(-row[N.NOW] // L.TICK)) for row in rows]
+        """What was seen so far."""
+        seen = (Violation(*row) for row in self._log.records.table(self._log.count).tolist())
+        return [replace(violation, now=-(-violation.now // TICK)) for violation in seen]
 
     @property
     def lost(self) -> int:
         """How many violations found no room."""
-        return int(self._notes[N.LOST])
+        return self._log.lost
 
 
 def _meant(program: Program, inputs: Sequence[Span]) -> dict[int, list[Run]]:
