@@ -252,7 +252,7 @@ class UnicornCore:
         """:meth:`forget_translations` of these addresses."""
         self.uc.ctl_remove_cache(low, high)
 
-    def _hook(self, kind: int, function: Any, hook: HookState, begin: int, end: int) -> int:
+    def _hook(self, kind: int, function: Any, hook: Struct, begin: int, end: int) -> int:
         handle = ctypes.c_size_t()
         error = uclib.uc_hook_add(
             self.uc._uch,

@@ -47,6 +47,10 @@ class Words:
     def __setitem__(self, index: int, word: int) -> None:
         self.array[self.offset + index] = word
 
+    def table(self, count: int) -> Array:
+        """The first ``count`` of them as an array; for Python alone."""
+        return self.array[self.offset : self.offset + count]
+
 
 class Structs(Generic[S]):
     """Structs of one kind, one behind another."""

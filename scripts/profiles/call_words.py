@@ -5,51 +5,66 @@ Not modelled: an instruction that reads several offsets is taken to read the fir
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numba import types
 from unicorn.unicorn_const import UC_HOOK_MEM_READ
 
-from mcusim.cpu import state_layout as C
-from mcusim.cpu.hooks.entry_points import USER
-from mcusim.cpu.hooks.unicorn_calls import words
+from mcusim.cpu.hooks.entry_points import USER, signed
+from mcusim.cpu.state_layout import CoreState
 from mcusim.native.compile import callback
+from mcusim.native.structs import POINTER, Struct, Structs
 
 RECORDS = 1 << 15  # of accesses in the emulator's tables
-COUNT, OFFSET, FIRST, WORD = range(4)
 Words = dict[tuple[int, int], tuple[int, int]]  # address of the instruction, offset: how often, when first
+
+
+class ReadRecord(Struct):
+    """Of an access record: how often it was made, the first address, its place in the order of first accesses."""
+
+    count: int
+    address: int
+    first: int
+
+
+class CallReads(Struct):
+    """``order``: accesses that were made at all."""
+
+    core: Annotated[CoreState, POINTER]
+    order: int
+    records: Annotated[Structs[ReadRecord], RECORDS]
 
 
 @callback(types.void(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER))
 def _on_read(uc: Any, access: Any, address: Any, size: Any, value: Any, user: Any) -> None:
     """The emulator's own hook has moved on to the next access record."""
-    core, seen = words(user[0]), words(user[1])
-    r = (core[C.CURSOR] - 1) * WORD
-    seen[r + COUNT] += 1
-    if seen[r + COUNT] == 1:
-        seen[0] += 1
-        seen[r + OFFSET], seen[r + FIRST] = np.int64(address), seen[0]
+    reads = CallReads(user)
+    record = reads.records[reads.core.cursor - 1]
+    record.count += 1
+    if record.count == 1:
+        reads.order += 1
+        record.address, record.first = signed(address), reads.order
 
 
 class CallWords:
     """Counts the reads between two addresses; before the emulator runs for the first time."""
 
     def __init__(self, emulator: Any, low: int, high: int) -> None:
-        self.emulator, self.seen = emulator, np.zeros(RECORDS * WORD, np.int64)
-        self.user = np.array([emulator.state.ctypes.data, self.seen.ctypes.data], np.int64)
-        emulator.core._hook(UC_HOOK_MEM_READ, _on_read, self.user, low, high - 1)
+        self.emulator, self.reads = emulator, CallReads(np.zeros(CallReads.WORDS, np.int64))
+        self.reads.core = emulator.state
+        emulator.core._hook(UC_HOOK_MEM_READ, _on_read, self.reads, low, high - 1)
 
     def forget(self) -> None:
-        self.seen[:] = 0
+        self.reads.zero(CallReads.order, CallReads.records)
 
     def found(self, base: int) -> Words:
         """What has been read since, of the structure at ``base``."""
-        records = self.emulator.tables.accesses.reshape(-1, C.ACCESS)
+        pcs = self.emulator.tables.access_records["pc"]
         found: Words = {}
-        rows = self.seen.reshape(-1, WORD)
-        for r in np.flatnonzero(rows[1:, COUNT]) + 1:
-            key = int(records[r, C.PC]), int(rows[r, OFFSET]) - base
+        rows = self.reads.records.table(len(pcs))
+        for r in np.flatnonzero(rows["count"]):
+            key = int(pcs[r]), int(rows["address"][r]) - base
             count, first = found.get(key, (0, RECORDS))
-            found[key] = count + int(rows[r, COUNT]), min(first, int(rows[r, FIRST]))
+            found[key] = count + int(rows["count"][r]), min(first, int(rows["first"][r]))
         return found

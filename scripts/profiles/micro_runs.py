@@ -10,7 +10,6 @@ import numpy as np
 from call_words import CallWords, Words
 from micro_cases import WITHOUT
 
-from mcusim.cpu import state_layout as C
 from mcusim.cpu.pipeline import branch_predictor as branch
 from mcusim.emulator.emulator import Emulator
 from mcusim.kernels.calls import call_bytes as P
@@ -21,6 +20,8 @@ from mcusim.kernels.kernel_set import Kernel, load_set
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import machine_ranges
+from mcusim.memory.state_builder import empty_code_lines
+from mcusim.memory.state_layout import CodeLines, RegionState
 from mcusim.model import Graph, Operator, geometry
 from mcusim.model.geometry import whole
 
@@ -161,7 +162,7 @@ class Bench:
             self._forget()
             self._words.forget()
             emulator.set_stack(top, top - 0x4000)
-            before, regions = int(emulator.memory.state[L.NOW]), emulator.memory.by_region()
+            before, regions = emulator.memory.state.now, emulator.memory.by_region()
             runs = self._runs()
             emulator.call(entry, [places.call])
             stop = emulator.run()
@@ -174,7 +175,7 @@ class Bench:
         self.executed.setdefault(kind, set()).update(touched)
         code = sum(int(spent[b.index]) * (b.instructions[-1].end - b.address) for b in emulator.tables.known)
         fetch = change[self.code]["fetch_stall"] / L.TICK
-        cycles = (int(emulator.memory.state[L.NOW]) - before) / L.TICK - fetch
+        cycles = (emulator.memory.state.now - before) / L.TICK - fetch
         accesses = {a: tuple(change[a][k] for k in ("reads", "writes", "read_bytes", "write_bytes")) for a in AREAS}
         counts, played = self._count(kind, places, g, sizes)
         words = {} if self.alone else self._words.found(places.call)
@@ -183,25 +184,26 @@ class Bench:
 
     def _read_from_qspi(self, change: dict[str, int]) -> tuple[float, float]:
         """Words that were read, and commands that began anew."""
-        s, r = self.emulator.memory.state, self.emulator.memory.blocks["qspi", False]
-        data = change["read_bytes"] * int(s[r + L.BEAT])
-        return change["reads"], (change["occupied"] - data) / int(s[r + L.COMMAND] + s[r + L.CS_HIGH])
+        qspi = self._region("qspi")
+        data = change["read_bytes"] * qspi.beat
+        return change["reads"], (change["occupied"] - data) / (qspi.command + qspi.cs_high)
+
+    def _region(self, name: str) -> RegionState:
+        memory = self.emulator.memory
+        return RegionState(memory.state, memory.blocks[name, False])
 
     def _forget(self) -> None:
         """Nothing predicted, an accelerator that holds nothing: between two calls of a kernel others run."""
         branch.reset(self.emulator.branches)
-        s, r = self.emulator.memory.state, self.emulator.memory.blocks["flash", False]
-        if s[r + L.I_LINES] <= 0:
+        memory, flash = self.emulator.memory.state, self._region("flash")
+        if flash.code_lines <= 0:
             return
-        at = int(s[r + L.I_ACCEL])
-        s[at : at + L.BUCKETS] = -1
-        s[at + L.BUCKETS : at + L.BUCKETS + int(s[r + L.I_LINES]) * L.I_LINE].reshape(-1, L.I_LINE)[:] = (-1, 0, -1)
-        s[r + L.CURRENT] = s[r + L.PREFETCH] = s[L.AGAIN] = -1
-        s[L.CODE_LOW] = s[L.CODE_HIGH] = 0
+        empty_code_lines(CodeLines(memory, flash.code_line_store), flash.code_lines)
+        flash.current_line = flash.prefetched_line = memory.last_block = -1
+        memory.free_code_low = memory.free_code_high = 0
 
     def _runs(self) -> Any:
-        blocks = self.emulator.tables.blocks[: len(self.emulator.tables.known) * C.BLOCK]
-        return blocks.reshape(-1, C.BLOCK)[:, C.RUNS].copy()
+        return self.emulator.tables.block_records["runs"].copy()
 
     def _count(self, kind: str, places: Any, g: Any, sizes: dict[str, int]) -> Any:
         from mcusim.memory.system import MemorySystem

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.cpu import state_layout as C
 from mcusim.emulator.emulator import Emulator
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.kernel_set import load_set
@@ -38,9 +37,9 @@ def machine_of(core: str) -> Machine:
 
 def loaded_bytes(emulator: Emulator) -> int:
     """Bytes that load instructions have asked for so far."""
-    records = emulator.tables.accesses[: emulator.tables.records * C.ACCESS].reshape(-1, C.ACCESS)
-    loads = records[records[:, C.WRITE] == 0]
-    return int((loads[:, C.MADE] * loads[:, C.BYTES]).sum())
+    records = emulator.tables.access_records
+    loads = records[records["write"] == 0]
+    return int((loads["count"] * loads["size"]).sum())
 
 
 class Bench:

@@ -95,7 +95,7 @@ class PythonHooks:
 
     def stop(self, reason: int, address: int, size: int) -> None:
         c = self.emulator.state
-        c[C.STOP], c[C.STOP_ADDRESS], c[C.STOP_SIZE] = reason, address, size
+        c.stop, c.stop_address, c.stop_size = reason, address, size
         self.uc.emu_stop()
         self.a = None
 
@@ -105,22 +105,22 @@ class PythonHooks:
         t, h = arrays["blocks"], arrays["table"]
         self.a, self.marks, self.b = arrays["accesses"], arrays["marks"], self.emulator.branches
         blocks.leave(c, s, t, self.b, self.emulator.calls, address)
-        if address == c[C.RETURN]:
+        if address == c.return_address:
             return self.stop(C.RETURNED, address, size)
-        if c[C.INSTRUCTIONS] >= c[C.LIMIT]:
+        if c.instructions >= c.instruction_limit:
             return self.stop(C.AT_LIMIT, address, size)
         slot = blocks.slot_of(h, address)
         i = int(h[slot + 1]) * C.BLOCK
-        if h[slot] < 0 or t[i + C.SIZE] != size:
+        if h[slot] < 0 or i.size != size:
             return self.stop(C.UNKNOWN, address, size)
-        blocks.enter(c, s, t, i, c[C.ENTERED])
-        c[C.SLOW] = t[i + C.FLAGS] & C.CONDITIONAL_ACCESS
-        self.flag.value = 1 - int(c[C.SLOW])
+        blocks.enter(c, s, t, i, c.last_block)
+        c.slow = i.flags & C.CONDITIONAL_ACCESS
+        self.flag.value = 1 - int(c.slow)
         return None
 
     def access(self, uc: Any, kind: int, address: int, size: int, value: int, _: Any) -> None:
         c, s = self.emulator.state, self.emulator.memory.state
-        if c[C.SLOW]:
+        if c.slow:
             accesses.seek(c, self.a, uc.reg_read(UC_ARM_REG_PC))
             uc.reg_write(UC_ARM_REG_XPSR, uc.reg_read(UC_ARM_REG_XPSR) & ~IT_BITS)
         write = int(kind == UC_MEM_WRITE)

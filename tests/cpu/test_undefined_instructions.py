@@ -6,7 +6,6 @@ import struct
 
 import pytest
 
-from mcusim.cpu import state_layout as C
 from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Fault, Stop
 from mcusim.machine import load_machine
@@ -27,7 +26,7 @@ def run(board: str, code: str, fpu: bool = True, **registers: int) -> tuple[Emul
     emulator.write(AT, bytes.fromhex(code))
     emulator.write(sram, bytes(range(8, 40)))
     emulator.set_stack(sram + 0x4000, 0)
-    emulator.state[C.FPU] = fpu
+    emulator.state.fpu = fpu
     emulator.call(AT)
     for name, value in ({"r1": sram} | registers).items():
         emulator.core[name] = value
@@ -163,7 +162,7 @@ def test_double_precision_computes_as_ieee_754_has_it() -> None:
     emulator.write(AT, bytes.fromhex(code))
     emulator.write(sram, struct.pack("<2d", 2.0, 3.0))
     emulator.set_stack(sram + 0x4000, 0)
-    emulator.state[C.FPU] = 1
+    emulator.state.fpu = 1
     emulator.call(AT, (0, sram))
     assert emulator.run(100).kind == "returned"
     (found,) = struct.unpack("<d", emulator.read(sram + 16, 8))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.cpu import state_layout as C
 from tests.support.code.register_board import RAM, Board, both
 from tests.support.code.system_code import code
 
@@ -70,7 +69,7 @@ def test_a_divide_of_two_blocks_one_of_them_rewritten() -> None:
 
     def divides() -> int:
         records = {record for block in tables.known for _, record in block.divides}
-        return sum(int(tables.accesses[record * C.ACCESS + C.MADE]) for record in records)
+        return sum(tables.accesses.records[record].count for record in records)
 
     before, count = tables.accesses, divides()
     board.emulator.write(more, load[:2] * 4200 + load[2:])

@@ -31,7 +31,7 @@ class Probe:
         return int(stall) // L.TICK
 
     def pass_time(self, cycles: int) -> None:
-        self.memory.state[L.NOW] += cycles * L.TICK
+        self.memory.state.now += cycles * L.TICK
 
 
 def quiet(name: str, **keys: str) -> Machine:
@@ -111,7 +111,7 @@ def test_sdram_refresh_closes_the_rows_and_delays_who_comes_in_it(late: int) -> 
     probe = Probe(machine)
     probe("sdram", 0)
     period = round(machine.cycles(machine.memory["sdram"].device.timing.refresh, 90_000_000))  # type: ignore[union-attr]
-    now = int(probe.memory.state[L.NOW]) // L.TICK
+    now = int(probe.memory.state.now) // L.TICK
     hold = (2 + 6) * SDCLK  # tRP + tRC
     probe.pass_time(period - now + late * hold - 1)
     before = probe("sdram", 4) if not late else None

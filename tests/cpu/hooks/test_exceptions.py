@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 from unicorn.arm_const import UC_ARM_REG_S0
 
-from mcusim.cpu.system.exception_layout import ENABLED, PRIORITY
 from mcusim.cpu.system.ppb import BASE
 from mcusim.emulator.emulator import Emulator
 from mcusim.errors import UsageError
@@ -134,7 +133,7 @@ def test_an_event_is_run_before_the_first_block_at_or_after_its_cycle(isa: str) 
 @both
 def test_a_line_that_stays_high_is_taken_again(isa: str) -> None:
     emulator = prepared(isa, SPIN, {16: COUNT, 17: COUNT}, r4=1000, r5=0)
-    emulator.interrupts.state[ENABLED + 1] |= 1
+    emulator.interrupts.state.enabled[1] |= 1
     emulator.at(100, lambda: emulator.interrupts.raise_line(0))
     emulator.at(200, lambda: emulator.interrupts.lower_line(0))
     emulator.at(500, lambda: emulator.interrupts.pend(0))
@@ -163,8 +162,8 @@ def test_what_comes_first_while_the_frame_is_pushed_takes_it_over(isa: str) -> N
 
     def run(second: int | None) -> tuple[list[int], Emulator]:
         emulator = prepared(isa, SVC, {11: HANDLER, 16: HANDLER})
-        emulator.interrupts.state[ENABLED + 1] |= 1
-        emulator.interrupts.state[PRIORITY + 11] = 0x10
+        emulator.interrupts.state.enabled[1] |= 1
+        emulator.interrupts.state.priority[11] = 0x10
         if second is not None:
             emulator.at(second, lambda: emulator.interrupts.pend(0))
         assert emulator.run().kind == "returned"

@@ -7,7 +7,6 @@ import struct
 import pytest
 from unicorn.arm_const import UC_ARM_REG_BASEPRI
 
-from mcusim.cpu.system.exception_layout import ENABLED, EVENT, PRIORITY, SEV_ON_PEND
 from mcusim.cpu.system.exception_layout import PENDSV as PENDSV_PLACE
 from mcusim.cpu.system.ppb import BASE
 from mcusim.emulator.emulator import Emulator
@@ -37,7 +36,7 @@ both = pytest.mark.parametrize("isa", ISAS)
 def test_a_mask_puts_an_exception_off_until_it_is_cleared(isa: str, program: str, level: int, put_off: bool) -> None:
     """The log has the handler's cycle in the middle of the program's two, or before them. BASEPRI is 0x60."""
     emulator = prepared(isa, program, {14: HANDLER}, r7=PENDSV, r6=0x60)
-    emulator.interrupts.state[PRIORITY + PENDSV_PLACE] = level
+    emulator.interrupts.state.priority[PENDSV_PLACE] = level
     free = prepared(isa, BASED, {14: HANDLER}, r7=PENDSV, r6=0)
     assert {emulator.run(1000).kind, free.run(1000).kind} == {"returned"}
     (unmasked,) = free.interrupts.counts()
@@ -74,14 +73,14 @@ def test_a_masked_interrupt_ends_wfi_and_is_taken_afterwards(isa: str) -> None:
     """Not one that BASEPRI masks."""
     program = "cpsid i; wfi; ldr r0, [r10]; str r0, [r8], #4; cpsie i; ldr r0, [r10]; str r0, [r8], #4; bx lr"
     emulator = prepared(isa, program, {16: HANDLER})
-    emulator.interrupts.state[ENABLED + 1] |= 1
+    emulator.interrupts.state.enabled[1] |= 1
     emulator.at(500, lambda: emulator.interrupts.pend(0))
     assert emulator.run(1000).kind == "returned"
     woken, taken, last = logged(emulator)
     assert 500 <= woken < taken < last < 540
     masked = prepared(isa, program, {16: HANDLER})
-    masked.interrupts.state[ENABLED + 1] |= 1
-    masked.interrupts.state[PRIORITY + 32] = 0x80
+    masked.interrupts.state.enabled[1] |= 1
+    masked.interrupts.state.priority[32] = 0x80
     masked.core.uc.reg_write(UC_ARM_REG_BASEPRI, 0x40)
     masked.at(500, lambda: masked.interrupts.pend(0))
     assert masked.run(1000).kind == "idle"
@@ -91,7 +90,7 @@ def test_a_masked_interrupt_ends_wfi_and_is_taken_afterwards(isa: str) -> None:
 def test_wfe_waits_for_an_event(isa: str) -> None:
     """An exception's entry and return set the event register, so the second WFE goes on; SEVONPEND needs no handler."""
     emulator = prepared(isa, WFES, {16: COUNT}, r4=0, r5=0)
-    emulator.interrupts.state[ENABLED + 1] |= 1
+    emulator.interrupts.state.enabled[1] |= 1
     emulator.at(700, lambda: emulator.interrupts.pend(0))
     assert emulator.run(1000).kind == "returned"
     assert (emulator.registers()["r4"], emulator.registers()["r5"]) == (2, 1) and emulator.cycles >= 700
@@ -103,14 +102,14 @@ def test_wfe_waits_for_an_event(isa: str) -> None:
         pended = prepared(isa, "str r5, [r3]; wfe; adds r4, #1; bx lr", {16: COUNT}, r3=SCR, r4=0, r5=on_pend)
         pended.at(400, lambda: pended.interrupts.pend(0))  # noqa: B023  # not enabled
         assert pended.run(1000).kind == ("returned" if on_pend else "idle")
-        assert pended.interrupts.state[SEV_ON_PEND] == (1 if on_pend else 0)
-        assert not pended.interrupts.state[EVENT]
+        assert pended.interrupts.state.sev_on_pend == (1 if on_pend else 0)
+        assert not pended.interrupts.state.event
 
 
 @both
 def test_sleep_on_exit_goes_to_sleep_behind_the_handler(isa: str) -> None:
     emulator = prepared(isa, "str r5, [r3]; dsb; isb; wfi; nop; bx lr", {16: COUNT}, r3=SCR, r5=2)
-    emulator.interrupts.state[ENABLED + 1] |= 1
+    emulator.interrupts.state.enabled[1] |= 1
     for cycle in (300, 600):
         emulator.at(cycle, lambda: emulator.interrupts.pend(0))
     assert emulator.run(1000).kind == "idle"  # the code behind WFI never runs
@@ -122,7 +121,7 @@ def test_sleep_on_exit_goes_to_sleep_behind_the_handler(isa: str) -> None:
 def test_a_sleep_with_deadlines_that_wake_nobody_has_an_end(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = "str r1, [r0, #4]; str r2, [r0, #8]; str r3, [r0]; 1: wfi; subs r4, #1; bne 1b; bx lr"
     emulator = prepared(isa, ticks, {15: COUNT}, r0=BASE + 0xE010, r1=99, r2=0, r3=7, r4=1)
-    emulator.interrupts.state[PRIORITY + 15] = 0x80
+    emulator.interrupts.state.priority[15] = 0x80
     emulator.core.uc.reg_write(UC_ARM_REG_BASEPRI, 0x40)
     assert emulator.run(1000).kind == "idle"
     assert emulator.cycles < 300  # SysTick pends once

@@ -6,7 +6,7 @@ import pytest
 
 from mcusim.cpu.system import exception_layout as X
 from mcusim.memory.ports import core_data
-from mcusim.memory.state_layout import NOW, TICK, AddressRange
+from mcusim.memory.state_layout import TICK, AddressRange
 from tests.support.programs.exception_code import ISAS, MACHINES, PENDSV, STACK, prepared
 
 MAIN = "ldr r0, [r10]; str r0, [r8], #4; str r7, [r11]; isb; ldr r0, [r10]; str r0, [r8], #4; bx lr"
@@ -17,17 +17,16 @@ def entry_and_return(isa: str, stack: int) -> list[int]:
     """Ticks of both; each is that of the accesses alone, made on a memory that nobody has used, and of the core."""
     emulator, other = (prepared(isa, MAIN, {14: HANDLER}, r7=PENDSV, sp=stack) for _ in range(2))
     assert emulator.run(1000).kind == "returned"
-    x = emulator.interrupts.state
-    log = x[X.LOG : X.LOG + 4 * X.LOG_ENTRY].reshape(-1, X.LOG_ENTRY)
-    assert [int(what) & 15 for what in log[:, X.LOG_WHAT]] == [X.PUSHED, X.BEGUN, X.ENDED, X.POPPED]
-    pushed, begun, ended, popped = (int(time) for time in log[:, X.LOG_TIME])
-    frame, s, memory = int(log[0, X.LOG_FIRST]), other.memory.state, []
+    log = [emulator.interrupts.state.log[i] for i in range(4)]
+    assert [entry.what & 15 for entry in log] == [X.PUSHED, X.BEGUN, X.ENDED, X.POPPED]
+    pushed, begun, ended, popped = (entry.time for entry in log)
+    frame, s, memory = log[0].first, other.memory.state, []
     for start, access in ((pushed, core_data.store), (ended, core_data.load)):
-        s[NOW] = start
+        s.now = start
         stalls = 0
         for address in range(frame, frame + 32, 4):
             stalls += access(s, AddressRange(s, core_data.find(s, address)), address, 4)
-            s[NOW] += TICK
+            s.now += TICK
         memory.append(stalls)
     taken = [begun - pushed, popped - ended]
     assert taken == [12 * TICK + memory[0], 10 * TICK + memory[1]]

@@ -7,20 +7,24 @@ import pytest
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.pipeline import branch_predictor as branch
+from mcusim.cpu.pipeline.branch_predictor import BranchState
+from mcusim.cpu.state_layout import BlockRecord
 
 HERE, BACK, AHEAD = 0x0800_0100, 0x0800_0080, 0x0800_0180
 NEXT = HERE + 2
 
 
 @pytest.fixture
-def b() -> np.ndarray:
-    array = np.full(branch.BRANCH_STATE, 99, np.int64)
-    branch.reset(array)
-    return array
+def b() -> BranchState:
+    state = BranchState(np.full(BranchState.WORDS, 99, np.int64))
+    branch.reset(state)
+    return state
 
 
 def cost(b, kind=C.CONDITIONAL, taken=1, target=BACK, early=0, address=HERE) -> int:
-    return branch.branch_cycles(b, address, kind, taken, target, address + 2, early)
+    block = BlockRecord(np.zeros(BlockRecord.WORDS, np.int64))
+    block.last_pc, block.kind, block.fall_through, block.flags_early = address, kind, address + 2, early
+    return branch.branch_cycles(b, block, taken, target)
 
 
 def test_static_prediction(b):
@@ -60,7 +64,7 @@ def test_direct_unconditional_branches_are_never_wrong(b):
 
 def test_an_unconditional_branch_to_the_next_instruction_is_taken(b):
     assert [cost(b, C.UNCONDITIONAL, taken=0, target=NEXT) for _ in range(3)] == [1, 0, 0]
-    assert b[branch.TAKEN] == 3
+    assert b.taken == 3
 
 
 def test_a_conditional_call_not_taken(b):
@@ -93,6 +97,6 @@ def test_64_branches_fit_and_branches_of_one_entry_replace_each_other(b):
 def test_counters(b):
     for taken in (1, 1, 0, 1):
         cost(b, taken=taken)
-    assert (b[branch.BRANCHES], b[branch.TAKEN], b[branch.MISPREDICTED]) == (4, 3, 1)
+    assert (b.branches, b.taken, b.mispredicted) == (4, 3, 1)
     branch.reset(b)
-    assert not b[: branch.BTAC].any()
+    assert not b.branches | b.taken | b.mispredicted

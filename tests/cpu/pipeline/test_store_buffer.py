@@ -7,17 +7,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mcusim.cpu.pipeline import branch_predictor as branch
 from mcusim.cpu.pipeline import store_buffer
+from mcusim.cpu.pipeline.branch_predictor import BranchState, reset
 from mcusim.memory.state_layout import TICK
+from mcusim.native.structs import offset_of
 
 Pattern = Callable[[int], tuple[int, int]]
 
 
 def stalls(pattern: Pattern, count: int, every: int = 1) -> list[float]:
     """Cycles each of ``count`` stores waits when the program has one every ``every`` cycles."""
-    b = np.zeros(branch.BRANCH_STATE, np.int64)
-    branch.reset(b)
+    b = BranchState(np.zeros(BranchState.WORDS, np.int64))
+    reset(b)
     now, waited = 0, []
     for i in range(count):
         stall = store_buffer.store_stall(b, now, *pattern(i))
@@ -64,10 +65,10 @@ def test_stores_far_enough_apart_are_free():
 
 
 def test_a_word_waits_for_its_bank_alone():
-    b = np.zeros(branch.BRANCH_STATE, np.int64)
-    branch.reset(b)
+    b = BranchState(np.zeros(BranchState.WORDS, np.int64))
+    reset(b)
     store_buffer.store_stall(b, 0, 0, 1)
-    banks = b[branch.STORE_BANK : branch.STORE_BANK + 2]
+    banks = b.bank_done.table(2)
     assert banks.tolist() == [4 * TICK, 0]
     store_buffer.store_stall(b, TICK, 4, 4)
     assert banks.tolist() == [4 * TICK, 2 * TICK]
@@ -76,13 +77,13 @@ def test_a_word_waits_for_its_bank_alone():
 
 
 def test_the_predictor_is_left_alone():
-    b = np.zeros(branch.BRANCH_STATE, np.int64)
-    branch.reset(b)
-    before = b[: branch.STORE_FREE].copy()
+    b = BranchState(np.zeros(BranchState.WORDS, np.int64))
+    reset(b)
+    own = offset_of(BranchState.store_free)
+    before = b.array[:own].copy()
     for i in range(20):
         store_buffer.store_stall(b, i * TICK, i, 1)
-    assert (b[: branch.STORE_FREE] == before).all()
-    assert len(b) >= branch.STORE_NEXT + 1
+    assert (b.array[:own] == before).all()
 
 
 def test_unaligned_loads():

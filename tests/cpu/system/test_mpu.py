@@ -13,7 +13,7 @@ from mcusim.machine import load_machine
 from mcusim.machine.cores import core_named
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Range
-from mcusim.memory.ports import core_data
+from mcusim.memory.range_lookup import addresses_at
 from mcusim.memory.system import MemorySystem
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
@@ -161,7 +161,7 @@ def test_installed_ranges_are_what_the_core_sees() -> None:
     memory = MemorySystem(machine)
     s = memory.state
     base = 0x6000_0000
-    assert s[core_data.find(s, base) + L.ATTRIBUTE] == 2
+    assert addresses_at(s, base).attribute == 2
     mpu = Mpu(5, ((base + 0x1000, rasr(0x1000, UNCACHED, access=6 << 24, never=True)),))
     memory.install_ranges(memory_ranges(machine, mpu))
     for offset, attribute, flags in (
@@ -170,12 +170,12 @@ def test_installed_ranges_are_what_the_core_sees() -> None:
         (0x1FFF, 0, L.READ),
         (0x2000, 2, L.READ | L.WRITE | L.EXECUTE | L.ALLOCATE),
     ):
-        q = core_data.find(s, base + offset)
-        assert (s[q + L.ATTRIBUTE], s[q + L.FLAGS]) == (attribute, flags)
+        addresses = addresses_at(s, base + offset)
+        assert (addresses.attribute, addresses.flags) == (attribute, flags)
     for outside in (0x0001_0000, 0x3000_0000, 0x6080_0000, 0xFFFF_FFFF):
-        assert core_data.find(s, outside) == -1
+        assert addresses_at(s, outside) is None
     memory.install_ranges(memory_ranges(machine, None))
-    assert s[core_data.find(s, base + 0x1000) + L.ATTRIBUTE] == 2
+    assert addresses_at(s, base + 0x1000).attribute == 2
 
 
 def test_ranges_that_cannot_be_installed() -> None:

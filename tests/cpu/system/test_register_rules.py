@@ -8,7 +8,7 @@ import pytest
 from unicorn.arm_const import UC_ARM_REG_BASEPRI
 
 from mcusim.cpu.system import nvic
-from mcusim.cpu.system.exception_layout import ENABLED, FIRST_LINE, PENDING, PENDSV, PRIORITY
+from mcusim.cpu.system.exception_layout import FIRST_LINE, PENDSV
 from mcusim.cpu.system.ppb import BASE
 from tests.support.programs.exception_code import ISAS, SYSTICK, VTOR, prepared
 
@@ -39,7 +39,7 @@ def test_unprivileged_code_may_pend_by_stir_alone(isa: str, address: int, ccr: i
     emulator.write(CCR, struct.pack("<I", ccr))
     stop = emulator.run(100)
     if allowed:
-        assert (stop.kind, nvic.has(emulator.interrupts.state, PENDING, FIRST_LINE + 7)) == ("returned", 1)
+        assert (stop.kind, nvic.has(emulator.interrupts.state.pending, FIRST_LINE + 7)) == ("returned", 1)
     else:
         assert stop.fault is not None and stop.fault.kind == "unprivileged access"
         assert (stop.fault.address, stop.fault.registers["r5"]) == (address, 0)
@@ -71,7 +71,7 @@ def test_bits_that_are_not_there_read_as_zero(isa: str, address: int, stored: in
 def test_stir_pends_no_line_that_is_not_there(isa: str) -> None:
     emulator = prepared(isa, STORED, {}, r1=0x1FF, r2=STIR)
     assert emulator.run(100).kind == "returned"
-    assert not emulator.interrupts.state[PENDING + 1 : PENDING + 9].any()
+    assert not emulator.interrupts.state.pending.table(9)[1:].any()
 
 
 @both
@@ -80,10 +80,10 @@ def test_the_low_bits_of_basepri_do_not_mask(isa: str, base: int, taken: int) ->
     emulator = prepared(isa, COUNT, {14: COUNT}, r5=0)
     x = emulator.interrupts.state
     emulator.core.uc.reg_write(UC_ARM_REG_BASEPRI, base)
-    x[PRIORITY + PENDSV] = 0x10
+    x.priority[PENDSV] = 0x10
     nvic.pend(x, PENDSV, 0)
     assert (emulator.run(100).kind, emulator.registers()["r5"]) == ("returned", 1 + taken)
-    assert nvic.has(x, ENABLED, PENDSV)
+    assert nvic.has(x.enabled, PENDSV)
 
 
 @both

@@ -10,12 +10,14 @@ import pytest
 
 from mcusim.api.firmware import emulate as api
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.system import exception_layout as X
+from mcusim.cpu.state_layout import CoreState
+from mcusim.cpu.system.exception_layout import ExceptionState
 from mcusim.emulator import emulator as running
 from mcusim.emulator.emulator import Emulator
 from mcusim.machine import load_machine
-from mcusim.memory import state_layout as L
 from mcusim.memory.film.film_recorder import FilmRecorder
+from mcusim.memory.state_layout import TICK, RegionState
+from mcusim.native.structs import offset_of
 from mcusim.soc.endless_polls import Polls
 from tests.support.programs.exception_code import ISAS, SYSTICK, prepared
 from tests.support.programs.register_script import load, poll, run, store
@@ -43,19 +45,20 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def state(emulator: Emulator) -> Mapping[str, list[int]]:
     """Everything that two runs of one program have in common; not where the host has its memory."""
-    memory, core, tables = emulator.memory.state, emulator.state.copy(), emulator.tables
-    core[[C.WAIT_FROM, C.JOURNAL_USED]] = 0
-    core[C.JOURNAL : C.JOURNAL + C.JOURNAL_SIZE] = 0
-    blocks = tables.blocks.reshape(-1, C.BLOCK).copy()
-    blocks[:, C.FLAGS] &= ~C.WAITS
+    memory, tables = emulator.memory.state.array, emulator.tables
+    core = CoreState(emulator.state.array.copy())
+    core.wait_from = 0
+    core.zero(CoreState.journal_used, CoreState.journal)
+    blocks = tables.block_records.copy()
+    blocks["flags"] &= ~C.WAITS
     arrays = {
-        "core": core,
+        "core": core.array,
         "memory": np.where(np.abs(memory) < 1 << 44, memory, 0),
-        "branches": emulator.branches,
-        "blocks": blocks.reshape(-1),
-        "accesses": tables.accesses,
-        "calls": emulator.calls,
-        "exceptions": emulator.interrupts.state[: X.MONITOR],
+        "branches": emulator.branches.array,
+        "blocks": blocks,
+        "accesses": tables.access_records,
+        "calls": emulator.call_edges.array,
+        "exceptions": emulator.interrupts.state.array[: offset_of(ExceptionState.monitor)],
         "ram": np.frombuffer(emulator.read(0x2000_0000, 0x4000), np.uint8),
     }
     return {name: array.tolist() for name, array in arrays.items()} | {"registers": [*emulator.registers().values()]}
@@ -67,8 +70,8 @@ def waiting(isa: str, program: str, registers: Mapping[str, int], skips: bool) -
     control = 1 if program == COUNTFLAG else 3
     for offset, word in ((4, PERIOD - 1), (8, 0), (0, control)):
         emulator.write(SYSTICK + offset, word.to_bytes(4, "little"))
-    emulator.state[C.SYSTICK_DUE] = PERIOD * L.TICK if control & 2 else emulator.state[C.SYSTICK_DUE]
-    emulator.state[C.TICK_LEFT] = PERIOD
+    emulator.state.systick_due = PERIOD * TICK if control & 2 else emulator.state.systick_due
+    emulator.state.systick_left = PERIOD
     return emulator
 
 
@@ -100,7 +103,7 @@ def test_a_wait_is_counted_while_a_memory_that_it_does_not_use_is_busy(busy: int
     def held(skips: bool) -> Emulator:
         emulator = waiting("cortex-m7", DELAY, REPEATS[DELAY], skips)
         memory = emulator.memory
-        memory.state[memory.blocks["sdram", False] + L.BUSY] = busy * L.TICK
+        RegionState(memory.state, memory.blocks["sdram", False]).busy_until = busy * TICK
         return emulator
 
     short, _ = both_ways(held, lambda emulator: emulator.run(2_000_000))

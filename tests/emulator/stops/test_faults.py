@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.cpu import state_layout as C
 from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Stop
 from mcusim.machine import load_machine
@@ -26,7 +25,7 @@ def run(
     emulator = Emulator(MACHINES[isa])
     emulator.write(AT, program)
     emulator.set_stack(STACK, LOWEST)
-    emulator.state[C.FPU] = fpu
+    emulator.state.fpu = fpu
     emulator.call(AT)
     for name, value in registers.items():
         emulator.core[name] = value

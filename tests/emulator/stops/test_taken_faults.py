@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.cpu import state_layout as C
-from mcusim.cpu.system.exception_layout import ENABLED, PRIORITY, SVCALL
-from mcusim.cpu.system.fault_status import AT_CFSR, AT_SHCSR, value
+from mcusim.cpu.system import fault_status
+from mcusim.cpu.system.exception_layout import SVCALL
 from mcusim.cpu.system.ppb import BASE
 from mcusim.emulator.emulator import Emulator
 from tests.support.programs.exception_code import ISAS, VTOR, logged, prepared
@@ -55,9 +54,9 @@ def test_a_handler_takes_a_fault_and_the_program_goes_on(isa: str, name: str, en
     """The frame names the faulting instruction; that has done nothing, nor has what is behind it."""
     instruction, size, registers, exception, cfsr, address = TAKEN[name]
     emulator = prepared(isa, main(instruction), {HARD: RECORD, exception: RECORD}, r2=PLACE, r9=size, **registers)
-    emulator.state[C.FPU] = name != "no FPU"
+    emulator.state.fpu = name != "no FPU"
     pc = began(emulator) + 2
-    emulator.interrupts.state[ENABLED] |= enabled << exception
+    emulator.interrupts.state.enabled[0] |= enabled << exception
     assert emulator.run(1000).kind == "returned"
     number, back, status, hard, bus, _ = logged(emulator)
     assert (number, hard) == ((exception, 0) if enabled else (HARD, FORCED))
@@ -84,7 +83,7 @@ def test_what_the_block_does_behind_the_fault_is_done_once(isa: str) -> None:
     """Stores and floating-point registers too: the store at r3 would leave another value the second time."""
     program = "movs r0, #7; ldr r0, [r1]; str r0, [r3]; vmov s0, r1; adds r4, #1; str r4, [r2]; bx lr"
     emulator = prepared(isa, program, {HARD: REPAIR}, r1=PLACE + 2, r2=PLACE, r3=PLACE, r7=PLACE + 8, r6=0)
-    emulator.state[C.TRAP_UNALIGNED] = 1
+    emulator.state.trap_unaligned = 1
     emulator.write(PLACE, bytes(range(12)))
     assert emulator.run(1000).kind == "returned"
     assert emulator.registers()["r0"] == 0x0B0A0908
@@ -96,7 +95,7 @@ def test_what_the_block_does_behind_the_fault_is_done_once(isa: str) -> None:
 @pytest.mark.parametrize(("vector", "exception", "cfsr"), [(NOWHERE | 1, BUS, 1 << 8), (PLACE, USAGE, 1 << 17)])
 def test_a_branch_into_nothing_or_to_an_even_address(isa: str, vector: int, exception: int, cfsr: int) -> None:
     emulator = prepared(isa, main("blx r1"), {HARD: LOOP, exception: LOOP}, r1=vector)
-    emulator.interrupts.state[ENABLED] |= 1 << exception
+    emulator.interrupts.state.enabled[0] |= 1 << exception
     assert emulator.run(1000).kind == "fault"
     (taken,) = emulator.faults.taken
     assert (taken.fault.pc, taken.exception, taken.cfsr) == (vector & ~1, NAMES[exception], cfsr)
@@ -122,7 +121,7 @@ def test_an_mpu_region_is_memmanages(isa: str) -> None:
     at = PLACE + 0x400
     registers = {"r1": at + 4, "r2": PLACE, "r3": RBAR, "r5": at | 16, "r6": 0x0607_0000 | 9 << 1 | 1, "r7": 5}
     emulator = prepared(isa, program, {MANAGE: RECORD, HARD: RECORD}, r9=2, **registers)
-    emulator.interrupts.state[ENABLED] |= 1 << MANAGE
+    emulator.interrupts.state.enabled[0] |= 1 << MANAGE
     assert emulator.run(1000).kind == "returned"
     assert (logged(emulator)[0], logged(emulator)[2], logged(emulator)[5]) == (MANAGE, 0x82, at + 4)
     assert emulator.read(at, 8) == bytes(8)
@@ -133,18 +132,20 @@ def test_shcsr_enables_and_shows_and_status_bits_are_cleared_by_ones(isa: str) -
     emulator = prepared(isa, after_setting("ldr r0, [r1]"), {BUS: RECORD}, r1=NOWHERE, r3=SHCSR, r6=1 << 17, r9=2)
     while not emulator.faults.taken:
         emulator.run_until(emulator.cycles + 1)
-    assert value(emulator.interrupts.state, AT_SHCSR) == 1 << 17 | 1 << 1  # BUSFAULTENA, BUSFAULTACT
-    assert value(emulator.interrupts.state, AT_CFSR) == 0x8200
+    assert (
+        fault_status.value(emulator.interrupts.state, fault_status.SHCSR) == 1 << 17 | 1 << 1
+    )  # BUSFAULTENA, BUSFAULTACT
+    assert fault_status.value(emulator.interrupts.state, fault_status.CFSR) == 0x8200
     assert emulator.run(1000).kind == "returned"
-    assert value(emulator.interrupts.state, AT_SHCSR) == 1 << 17
-    assert value(emulator.interrupts.state, AT_CFSR) == 0
+    assert fault_status.value(emulator.interrupts.state, fault_status.SHCSR) == 1 << 17
+    assert fault_status.value(emulator.interrupts.state, fault_status.CFSR) == 0
 
 
 @both
 def test_svc_that_may_not_preempt_and_a_breakpoint_are_hardfaults(isa: str) -> None:
     for instruction, hfsr in (("svc #0", FORCED), ("bkpt #1", DEBUG)):
         emulator = prepared(isa, main(instruction), {HARD: RECORD, 11: LOOP}, r2=PLACE, r9=2)
-        emulator.interrupts.state[PRIORITY + SVCALL] = 256  # as PRIMASK would
+        emulator.interrupts.state.priority[SVCALL] = 256  # as PRIMASK would
         assert emulator.run(1000).kind == "returned"
         number, back, status, hard = logged(emulator)[:4]
         assert (number, status, hard) == (HARD, 0, hfsr)
@@ -208,7 +209,7 @@ def test_a_stack_that_is_in_no_memory(isa: str) -> None:
 @both
 def test_a_return_from_a_stack_that_is_in_no_memory(isa: str) -> None:
     emulator = prepared(isa, main("svc #0"), {BUS: LOOP, 11: "mov sp, r6; bx lr"}, r6=NOWHERE)
-    emulator.interrupts.state[ENABLED] |= 1 << BUS
+    emulator.interrupts.state.enabled[0] |= 1 << BUS
     stop = emulator.run(1000)
     assert stop.fault is not None and stop.fault.kind == "unstacking"
     assert [(one.exception, one.cfsr) for one in emulator.faults.taken] == [("BusFault", 1 << 11)]
@@ -222,7 +223,7 @@ def test_a_vector_that_cannot_be_read_is_a_hardfault(isa: str) -> None:
     end = max(region.end for region in emulator.machine.memory.values() if region.base >> 28 == 2)
     emulator.write(end - 128, emulator.read(table, 128))  # the memory ends before vector 32
     emulator.write(VTOR, (end - 128).to_bytes(4, "little"))
-    emulator.interrupts.state[ENABLED + 1] = 1 << 16
+    emulator.interrupts.state.enabled[1] = 1 << 16
     emulator.interrupts.pend(16)
     stop = emulator.run(1000)
     assert stop.fault is not None and stop.fault.kind == "bad vector"
@@ -233,7 +234,7 @@ def test_a_vector_that_cannot_be_read_is_a_hardfault(isa: str) -> None:
 @pytest.mark.parametrize("low", [0x1, 0x5])  # to a handler though none is active; no such return
 def test_a_return_that_does_not_fit_is_a_usage_fault(isa: str, low: int) -> None:
     emulator = prepared(isa, main("svc #0"), {USAGE: LOOP, 11: "mov r6, lr; bfi r6, r5, #0, #4; bx r6"}, r5=low)
-    emulator.interrupts.state[ENABLED] |= 1 << USAGE
+    emulator.interrupts.state.enabled[0] |= 1 << USAGE
     stop = emulator.run(1000)
     assert stop.fault is not None and stop.fault.kind == "bad exception return"
     assert [(one.exception, one.cfsr) for one in emulator.faults.taken] == [("UsageFault", 1 << 18)]
@@ -244,7 +245,7 @@ def test_a_return_that_does_not_fit_is_a_usage_fault(isa: str, low: int) -> None
 def test_a_frame_whose_number_does_not_fit_is_a_usage_fault(isa: str) -> None:
     forged = "ldr r0, [sp, #28]; orr r0, r0, #15; str r0, [sp, #28]; bx lr"
     emulator = prepared(isa, main("svc #0"), {USAGE: LOOP, 11: forged})
-    emulator.interrupts.state[ENABLED] |= 1 << USAGE
+    emulator.interrupts.state.enabled[0] |= 1 << USAGE
     stop = emulator.run(1000)
     assert stop.fault is not None and stop.fault.kind == "bad exception return"
     assert [(one.exception, one.cfsr) for one in emulator.faults.taken] == [("UsageFault", 1 << 18)]

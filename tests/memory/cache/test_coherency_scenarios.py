@@ -10,8 +10,8 @@ import pytest
 from mcusim.emulator.emulator import Emulator
 from mcusim.image.image import load_image
 from mcusim.kernels.test_programs import program_path
-from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
+from mcusim.memory.state_layout import CacheState
 from tests.support.boards.small_cache import POLICIES, PROGRAMS, STACK
 from tests.support.boards.small_cache import board as small_cache
 from tests.support.cases import few
@@ -278,9 +278,8 @@ def test_a_compiled_programs_bytes_are_all_in_memory_once_it_cleans(name: str, r
     emulator.call(image.symbol(function).address, arguments)
     assert emulator.run().kind == "returned"
     s = emulator.memory.state
-    cache, count = s[L.DATA_AT] + L.CACHE, machine.data_cache.size // LINE
-    records = s[cache:][: count * L.CACHE_LINE].reshape(-1, L.CACHE_LINE)
-    dirty = {int(one[L.TAG]) for one in records if one[L.TAG] >= 0 and one[L.DIRTY]}
+    lines = CacheState(s, s.data_cache_block).lines.table(machine.data_cache.size // LINE)
+    dirty = set(lines["tag"][(lines["tag"] >= 0) & (lines["dirty"] > 0)].tolist())
     apart = {
         (region.base + int(at)) // LINE
         for region, data in emulator.behind.regions

@@ -96,16 +96,16 @@ class FidelityComparison:
 
     def in_time(self, maintain: Callable[[], None]) -> None:
         """Beats that were due before it find the lines as they were."""
-        now = int(self.rig.memory.state[L.NOW])
+        now = int(self.rig.memory.state.now)
         maintain()
-        assert self.rig.memory.state[L.NEXT_BEAT] >= now
+        assert self.rig.memory.state.next_beat >= now
         self.progress()
 
     def evicted_in_time(self, now: int) -> None:
         """So they do before a dirty line is displaced, whatever memory the access is to that displaces it."""
         in_flight = {self.region(at) for a, b, left in self.flights.values() if left for at in (a, b)}
         if in_flight & set(map(self.region, self.model.evicted)):
-            assert self.rig.memory.state[L.NEXT_BEAT] >= now
+            assert self.rig.memory.state.next_beat >= now
         self.model.evicted.clear()
 
     def region(self, address: int) -> str:
@@ -143,7 +143,7 @@ class FidelityComparison:
         self.model.on = not self.model.on
 
     def load(self, address: int, name: str) -> None:
-        now = int(self.rig.memory.state[L.NOW])
+        now = int(self.rig.memory.state.now)
         found = self.rig.load(address, name)
         self.progress()
         step = len(found) if name == "vldr" else min(4, len(found))  # LDRD and LDM are words
@@ -152,7 +152,7 @@ class FidelityComparison:
         self.evicted_in_time(now)
 
     def store(self, address: int, data: bytes, name: str) -> None:
-        now = int(self.rig.memory.state[L.NOW])
+        now = int(self.rig.memory.state.now)
         self.rig.store(address, data, name)
         self.progress()
         step = len(data) if name == "vstr" else min(4, len(data))

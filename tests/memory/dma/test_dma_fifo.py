@@ -154,4 +154,4 @@ def test_a_transfer_ends_wherever_it_begins(beat: int, burst: int, threshold: st
     least = 1.0
     for offset in (0, 1, 2, 6, 17, 26, 31):
         ticks = memory.transfer(machine.dma["dma2"], source + offset, target + 3 * offset, 200)
-        assert int(memory.state[L.ALONE + L.D_LEFT]) == 0 and ticks / L.TICK >= least * 200 / beat, offset
+        assert memory.state.lone_transfer.unwritten == 0 and ticks / L.TICK >= least * 200 / beat, offset

@@ -130,7 +130,7 @@ def play(seed: int, cuts: int) -> tuple[object, ...]:
     ends = [one.memory.finished(handle) for handle in handles]
     sides = [(one.seen(one.at[n], 0x2000), one.stored(one.at[n], 0x2000)) for n in ("sdram", "sram1", "dtcm")]
     assert sides[0][0] != sides[0][1]  # dirty and stale lines are left
-    return one.seen(LOG, 4 * 600), sides, ends, one.emulator.cycles, one.memory.counters(), int(one.memory.state[L.NOW])
+    return one.seen(LOG, 4 * 600), sides, ends, one.emulator.cycles, one.memory.counters(), int(one.memory.state.now)
 
 
 PAIRS = [("dtcm", "sdram"), ("sdram", "dtcm"), ("sram1", "sdram"), ("sdram", "sram1"), ("dtcm", "sram1")]

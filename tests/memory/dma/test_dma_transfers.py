@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.machine import Machine, load_machine
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports import core_data
+from mcusim.memory.range_lookup import find
+from mcusim.memory.state_layout import AddressRange
 from mcusim.memory.system import MemorySystem
 from tests.support.cases import sample_size
 from tests.support.code.single_access_core import F469, F746, SDCLK, Core, board
@@ -82,7 +83,7 @@ def test_alone_a_flight_takes_exactly_what_a_transfer_does(case: Copies) -> None
         handle = flown.begin_transfer(dma, 0, source, target, size, 0, now)
         end, _ = ended(flown, handle, now)
         assert end == now - (-ticks // L.TICK)
-        assert flown.state[L.TRANSFERS + handle * L.TRANSFER + L.D_END] == now * L.TICK + ticks
+        assert flown.state.transfers[handle].end == now * L.TICK + ticks
         now = end + 500
     flown.advance(now)
     ours, theirs = flown.by_region(), whole.by_region()
@@ -213,7 +214,7 @@ def test_posted_writes_of_the_dma_and_reads_of_the_core_share_the_controller(gap
 
 def free(shared: Contention, address: int) -> bool:
     s = shared.core.state
-    return bool(s[core_data.find(s, address) + L.FLAGS] & L.FREE)
+    return bool(AddressRange(s, find(s, address)).flags & L.FREE)
 
 
 def test_f4_sram_waits_for_a_beat_on_the_bus_while_a_flight_touches_it() -> None:
@@ -374,7 +375,7 @@ def play(name: str, beat: int, steps: list[Step], often: bool) -> tuple[list[int
     memory, dma = core.memory, machine.dma["dma2"]
     handles, bounds, clock = [], [], []
     for kind, a, b, c in steps:
-        now = int(core.state[L.NOW])
+        now = int(core.state.now)
         if kind == "load":
             core.load(a, b)
         elif kind == "store":
@@ -383,10 +384,10 @@ def play(name: str, beat: int, steps: list[Step], often: bool) -> tuple[list[int
             core.fetch(a, b, 3)
         elif kind == "wait":
             core.wait(a)
-            core.state[L.NOW] += b
+            core.state.now += b
         else:
             handles.append(memory.begin_transfer(dma, 0, a, b, c, len(handles) % 2, core.now + 1))
-        clock.append(int(core.state[L.NOW]) - now)
+        clock.append(int(core.state.now) - now)
         if often:
             memory.advance(core.now)
             bounds += [(h, memory.earliest_end(h, core.now)) for h in handles]
@@ -414,5 +415,5 @@ def test_the_same_however_often_it_is_asked(case: tuple[str, int, list[Step]]) -
     (ends, core), (other_ends, other) = (play(name, beat, steps, often) for often in (False, True))
     assert ends == other_ends
     assert core.memory.by_region() == other.memory.by_region()
-    assert core.memory.state[L.NEXT_BEAT] == core.memory.state[L.NEXT_RELEASE] == L.NEVER
-    assert not any(core.state[block + L.SHARED] for block in core.memory.blocks.values())
+    assert core.memory.state.next_beat == core.memory.state.next_release == L.NEVER
+    assert not any(block.transfers for block in core.memory.blocks.values())

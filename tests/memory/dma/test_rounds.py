@@ -13,11 +13,11 @@ from mcusim.machine.description import Dma
 from mcusim.memory import state_layout as L
 from mcusim.memory.dma import undisturbed
 from mcusim.memory.state_builder import dma_ports, set_up
+from mcusim.memory.state_layout import MemoryState
 from mcusim.memory.system import MemorySystem
 from tests.support.cases import sample_size
 
 BOARDS = [name for name in machine_names() if load_machine(name).dma]
-OWN = [*range(L.ROUND, L.OPERANDS), *range(L.FOUND, L.FOUND + L.RECENT_RANGES)]  # what was looked up, what is known of rounds
 
 
 def any_dma(dice: random.Random, dma: Dma) -> Dma:
@@ -42,13 +42,14 @@ def played(
 ) -> tuple[list[int], object]:
     """Ticks of the transfer and of a second one, and the state after them."""
     state = MemorySystem(machine).state
-    state[L.NOW] = cycle * L.TICK
+    state.now = cycle * L.TICK
     found = []
     for _ in range(2):
-        set_up(state, L.ALONE, dma_ports(machine, dma), dma, *copy)
+        set_up(state.lone_transfer, dma_ports(machine, dma), dma, *copy)
         found.append(int(undisturbed.transfer(state) if at_once else undisturbed.transfer_by_beats(state)))
-    state[OWN] = 0
-    return found, state
+    state.zero(MemoryState.round_known, MemoryState.round_end)
+    state.zero(MemoryState.recent_ranges, MemoryState.recent_ranges)
+    return found, state.array.tolist()
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -69,7 +70,7 @@ def test_a_round_is_known_of_a_long_copy() -> None:
     machine = load_machine("stm32f746g-disco")
     sdram, dtcm = machine.memory["sdram"].base, machine.memory["dtcm"].base
     state = MemorySystem(machine).state
-    set_up(state, L.ALONE, dma_ports(machine, machine.dma["dma2"]), machine.dma["dma2"], sdram, dtcm, 32_768)
+    set_up(state.lone_transfer, dma_ports(machine, machine.dma["dma2"]), machine.dma["dma2"], sdram, dtcm, 32_768)
     undisturbed.transfer(state)
-    begin, end = (state[at + L.R_AT] for at in (L.ROUND_BEGIN, L.ROUND_END))
-    assert state[L.ROUND] and 0 < end - begin < 600 * L.TICK
+    begin, end = (at.now for at in (L.ROUND_BEGIN, L.ROUND_END))
+    assert state.round_known and 0 < end - begin < 600 * L.TICK

@@ -10,6 +10,7 @@ from mcusim.kernels.cost.counted.loop_counts import counts
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports.replay import visit
+from mcusim.memory.state_layout import RegionState
 from mcusim.memory.system import MemorySystem
 from mcusim.model.geometry import Geometry, Tile, whole
 from mcusim.plan.overlay.tiling import partition
@@ -26,10 +27,8 @@ def played(g: Geometry, operands: dict[str, tuple[int, int]], rows: Tile | None 
     return memory
 
 
-def sdram(memory: MemorySystem, slot: int) -> int:
-    """A slot of the SDRAM's block."""
-    index = [region.name for region in memory.regions].index("sdram")
-    return int(memory.state[memory.first_block + index * L.REGION + slot])
+def sdram(memory: MemorySystem) -> RegionState:
+    return RegionState(memory.state, memory.blocks["sdram", False])
 
 
 def pointwise(depth: int, filters: int = SDRAM) -> MemorySystem:
@@ -45,22 +44,22 @@ def test_two_filters_in_two_rows_close_each_other(depth: int) -> None:
     between them every read finds the other's row open."""
     memory = pointwise(depth)
     reads = 2 * depth + 2 * depth // 4
-    assert sdram(memory, L.READS) == reads
+    assert sdram(memory).reads == reads
     assert memory.counters()["sdram_row_misses"] == reads
 
 
 def test_two_filters_in_one_row_keep_it_open() -> None:
     depth = ROW // 4
     memory = pointwise(depth)
-    assert sdram(memory, L.READS) == 2 * depth + 2 * depth // 4
+    assert sdram(memory).reads == 2 * depth + 2 * depth // 4
     assert memory.counters()["sdram_row_misses"] <= 32, "the first turn of 32 bytes counts as one that finds it closed"
 
 
 def test_a_row_in_between_costs_precharge_and_activation() -> None:
     """Per read tRP + tRCD: 4 clocks of 2 core cycles, over the same reads in one row."""
     depth = ROW // 4
-    near = sdram(pointwise(depth), L.STALL)
-    far = sdram(pointwise(depth, SDRAM + ROW - depth), L.STALL)  # the second filter begins the next row
+    near = sdram(pointwise(depth)).stall
+    far = sdram(pointwise(depth, SDRAM + ROW - depth)).stall  # the second filter begins the next row
     reads = 2 * depth + 2 * depth // 4
     assert (far - near) / L.TICK / reads == pytest.approx(8, rel=0.06)
 
@@ -70,9 +69,9 @@ def test_a_store_that_misses_waits_for_a_linefill_buffer_only() -> None:
     memory = MemorySystem(load_machine("stm32f746g-disco"))
     state, base = memory.state, 0x6000_0000
     visit(state, base, 1, 4, 0, 300 * L.TICK, 0)  # opens the row, and is over
-    state[L.NOW] += 300 * L.TICK
+    state.now += 300 * L.TICK
     fill = visit(state, base + 0x20, 8, 4, 0, 0, 0)  # a whole line is read: its fill to the end
-    state[L.NOW] += 300 * L.TICK
+    state.now += 300 * L.TICK
     stalls = [visit(state, base + 0x40 + 0x20 * i, 1, 1, 1, 0, 0) for i in range(4)]
     assert stalls[:2] == [0, 0]
     assert stalls[2] == stalls[3] == fill > 0
@@ -88,9 +87,9 @@ def test_pad_reads_and_writes_every_byte_once() -> None:
             "output": (SDRAM + 0x10000 + tile.out_row * 400, tile.out_rows * 400),
         }
         memory = played(g, places, tile)
-        read += sdram(memory, L.READ_BYTES)
-        written += sdram(memory, L.WRITE_BYTES)
-        assert sdram(memory, L.READS) == sdram(memory, L.READ_BYTES), "byte by byte"
+        read += sdram(memory).read_bytes
+        written += sdram(memory).write_bytes
+        assert sdram(memory).reads == sdram(memory).read_bytes, "byte by byte"
     assert (read, written) == (6 * 6 * 40, 10 * 10 * 40)
 
 
@@ -105,7 +104,7 @@ def test_pad_reads_and_writes_every_byte_once() -> None:
 def test_pad_along_channels_writes_the_whole_output(g: Geometry) -> None:
     """As many bytes as the compute cycles are charged for, one next to the other to the output's end."""
     memory = played(g, {"input0": (SRAM, g.in_bytes), "output": (SDRAM, g.out_bytes)})
-    assert sdram(memory, L.WRITE_BYTES) == g.out_bytes == counts(g, g.out_h)["element"] + counts(g, g.out_h)["zero"]
+    assert sdram(memory).write_bytes == g.out_bytes == counts(g, g.out_h)["element"] + counts(g, g.out_h)["zero"]
     lines = cached(g, written=True)["dcache_misses"]
     assert lines == -(-g.out_bytes // 32)
 

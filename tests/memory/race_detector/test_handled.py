@@ -8,12 +8,13 @@ import pytest
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks import race_detector
+from mcusim.cpu.hooks.accesses import begin
 from mcusim.cpu.system import exception_layout as X
 from mcusim.emulator.emulator import Emulator
 from mcusim.machine import load_machine
-from mcusim.memory import state_layout as L
 from mcusim.memory.race_detector import layout as W
 from mcusim.memory.range_lookup import find
+from mcusim.memory.state_layout import AddressRange
 from mcusim.verification.firmware.memory_shadow import Shadow
 
 WORD, LOCK, TASK = 0x2001_0000, 0x2001_0100, 0x2001_0800
@@ -28,14 +29,16 @@ class Core:
         self.s, self.c, self.x = self.emulator.memory.state, self.emulator.state, self.emulator.interrupts.state
 
     def runs(self, place: int) -> None:
-        self.x[X.CURRENT] = place
-        self.x[X.SINCE] += 1
+        self.x.current = place
+        self.x.since += 1
 
     def access(self, address: int, write: int, value: int = 0) -> None:
-        q = find(self.s, address)
+        addresses = AddressRange(self.s, find(self.s, address))
         if write:
-            ctypes.memmove(int(self.s[q + L.VIEW]) + address, value.to_bytes(4, "little"), 4)
-        race_detector.accessed(self.c, self.s, q, address, 4, write, 0x0800_0100, value)
+            ctypes.memmove(addresses.core_view + address, value.to_bytes(4, "little"), 4)
+        begin(self.c, address, 4, write, 0x0800_0100)
+        self.c.access.value = value
+        race_detector.accessed(self.c, self.s, addresses)
 
     def load(self, address: int) -> None:
         self.access(address, 0)
@@ -54,10 +57,10 @@ class Core:
 
     def races(self, value: int = 0) -> bool:
         """Whether a load and a store, of the main program's or of the handler that runs, may be a race."""
-        self.c[C.FAULT] = C.NO_FAULT
+        self.c.fault = C.NO_FAULT
         self.load(WORD)
         self.store(WORD, value)
-        asks = bool(self.c[C.FAULT] == C.WATCHED)
+        asks = bool(self.c.fault == C.WATCHED)
         return asks and any(race_detector.asked(self.s, i) for i in range(race_detector.PROBES))
 
 
@@ -131,7 +134,7 @@ def test_of_two_handlers_that_store_to_a_word_the_one_that_does_so_blindly_is_no
 def test_a_state_that_the_handler_reads_and_sets_back_is_a_race_only_if_that_is_no_constant() -> None:
     core = Core()
     for value, kind in ((1, W.MAYBE_RACE), (2, W.RACE)):  # the main program loads 1: READY
-        core.shadow.words[W.COUNT] = 0
+        core.shadow.watch.report_count = 0
         core.handler(1, loads=(WORD,))
         core.handler(value, loads=(WORD,))
         core.handler(1, loads=(WORD,))

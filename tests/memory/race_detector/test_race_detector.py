@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcusim.cpu.hooks import race_detector
+from mcusim.cpu.hooks.accesses import begin
 from mcusim.emulator.emulator import Emulator
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
@@ -27,14 +28,15 @@ class Board:
         self.memory, self.shadow = self.emulator.memory, Shadow(self.emulator)
         self.s = self.memory.state
         self.memory.on_transfer = lambda *_: (1, 0, 0)
-        words = self.shadow.words
-        words[W.SOURCES + 1], words[W.SOURCE_ENDS + 1] = SOURCE, SOURCE + 64
-        words[W.TARGET_LOWS + 1], words[W.TARGET_ENDS + 1] = TARGET, TARGET + 64
+        watch = self.shadow.watch
+        watch.sources[1], watch.source_ends[1] = SOURCE, SOURCE + 64
+        watch.target_lows[1], watch.target_ends[1] = TARGET, TARGET + 64
 
     def access(self, address: int, write: int) -> None:
-        q = find(self.s, address)
-        core_data.access(self.s, AddressRange(self.s, q), address, 4, write)
-        race_detector.accessed(self.emulator.state, self.s, q, address, 4, write, 0x0800_0100, 0)
+        addresses = AddressRange(self.s, find(self.s, address))
+        core_data.access(self.s, addresses, address, 4, write)
+        begin(self.emulator.state, address, 4, write, 0x0800_0100)
+        race_detector.accessed(self.emulator.state, self.s, addresses)
 
     def load(self, address: int) -> None:
         self.access(address, 0)
@@ -46,10 +48,10 @@ class Board:
         maintain_line(self.s, address, *how)
 
     def copy(self, size: int = 64) -> None:
-        now = int(self.s[L.NOW]) // L.TICK
+        now = int(self.s.now) // L.TICK
         self.memory.begin_transfer(self.memory.machine.dma["dma2"], 0, SOURCE, TARGET, size, 0, now)
         self.memory.advance(now + 10_000)
-        self.s[L.NOW] += 10_000 * L.TICK
+        self.s.now += 10_000 * L.TICK
 
     @property
     def kinds(self) -> list[int]:
@@ -124,7 +126,7 @@ def test_a_dirty_target(how: tuple[int, int], kinds: list[int]) -> None:
 
 def test_a_dirty_neighbour_in_the_last_line_is_another_byte_than_the_transfers() -> None:
     board = Board()
-    board.shadow.words[W.TARGET_ENDS + 1] = TARGET + 48
+    board.shadow.watch.target_ends[1] = TARGET + 48
     board.store(TARGET + 48)
     board.copy(48)
     assert [(r.kind, r.low) for r in board.shadow.reports] == [(W.DIRTY, TARGET + 51)]

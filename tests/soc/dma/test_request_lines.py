@@ -47,7 +47,7 @@ def test_a_stream_sends_a_text_at_the_rate_of_the_line(board: str) -> None:
         store(DMA2 + stream(7, register), 4, value)
     sent = []
     for cycle in range(0, 12_000, 10):
-        now[L.NOW] = cycle * L.TICK
+        now.now = cycle * L.TICK
         emulator.events.run()
         sent.append(len(b"".join(printed)))
     assert b"".join(printed) == b"sent by DMA"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mcusim.cpu import state_layout as C
 from mcusim.emulator.emulator import Emulator
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
@@ -38,18 +37,18 @@ class DmaMachine:
     def run(self, until: int) -> None:
         """Serve every event up to cycle ``until`` when it is due."""
         state, events = self.emulator.memory.state, self.emulator.events
-        while (due := int(events._core[C.EVENT_DUE])) <= until * L.TICK:
-            state[L.NOW] = max(int(state[L.NOW]), due)
+        while (due := int(events._core.event_due)) <= until * L.TICK:
+            state.now = max(int(state.now), due)
             events.run()
-        state[L.NOW] = until * L.TICK
+        state.now = until * L.TICK
 
     def until_raised(self, irq: int, at_most: int = 10_000_000) -> int:
         """The cycle at which the line becomes active."""
         state, events = self.emulator.memory.state, self.emulator.events
         while irq not in self.lines:
-            due = int(events._core[C.EVENT_DUE])
+            due = int(events._core.event_due)
             assert due <= at_most * L.TICK, "no event raises the line"
-            state[L.NOW] = max(int(state[L.NOW]), due)
+            state.now = max(int(state.now), due)
             events.run()
         return self.now
 

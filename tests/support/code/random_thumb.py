@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from unicorn import arm_const as arm
 
-from mcusim.cpu import state_layout as C
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Stop
@@ -237,7 +236,7 @@ def hooked(program: Program, isa: str) -> Emulator:
     """An emulator ready to run ``program``."""
     emulator = Emulator(MACHINES[isa])
     emulator.set_stack(STACK, 0)
-    emulator.state[C.FPU] = 1
+    emulator.state.fpu = 1
     prepare(program, emulator.core)
     emulator.behind.write(RAM, random_bytes(0x12000))
     return emulator

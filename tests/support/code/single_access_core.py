@@ -5,9 +5,9 @@ from __future__ import annotations
 from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.machine import Machine, load_machine
-from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
-from mcusim.memory.state_layout import AddressRange
+from mcusim.memory.range_lookup import find
+from mcusim.memory.state_layout import TICK, AddressRange
 from mcusim.memory.system import MemorySystem
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
@@ -30,32 +30,23 @@ class Core:
         self.state = self.memory.state
 
     def load(self, address: int, size: int = 4) -> int:
-        return (
-            int(
-                core_data.load(self.state, AddressRange(self.state, core_data.find(self.state, address)), address, size)
-            )
-            // L.TICK
-        )
+        return core_data.load(self.state, self._range(address), address, size) // TICK
 
     def store(self, address: int, size: int = 4) -> int:
-        return (
-            int(
-                core_data.store(
-                    self.state, AddressRange(self.state, core_data.find(self.state, address)), address, size
-                )
-            )
-            // L.TICK
-        )
+        return core_data.store(self.state, self._range(address), address, size) // TICK
+
+    def _range(self, address: int) -> AddressRange:
+        return AddressRange(self.state, find(self.state, address))
 
     def fetch(self, address: int, size: int, work: int = 0) -> int:
         """The stall of one block; its ``work`` cycles pass too."""
-        stall = int(core_data.fetch_while(self.state, address, size, (work * L.TICK << 16) // size)) // L.TICK
+        stall = int(core_data.fetch_while(self.state, address, size, (work * TICK << 16) // size)) // TICK
         self.wait(work)
         return stall
 
     def wait(self, cycles: int) -> None:
-        self.state[L.NOW] += cycles * L.TICK
+        self.state.now += cycles * TICK
 
     @property
     def now(self) -> int:
-        return int(self.state[L.NOW]) // L.TICK
+        return self.state.now // TICK

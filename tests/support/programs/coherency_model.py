@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from mcusim.cpu import state_layout as C
 from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Stop
 from mcusim.machine import Machine
@@ -124,7 +123,7 @@ class Rig:
         self.emulator = Emulator(machine, caches=caches)
         self.memory, self.dma = self.emulator.memory, machine.dma["dma2"]
         self.at = {name: region.base for name, region in machine.memory.items()}
-        self.emulator.state[C.FPU] = 1
+        self.emulator.state.fpu = 1
         if ranges is not None:
             self.memory.install_ranges(ranges)
         self.entry = {}
@@ -168,7 +167,7 @@ class Rig:
 
     def left(self, handle: int) -> int:
         """Bytes of a transfer whose beats are still to come."""
-        return int(self.memory.state[L.TRANSFERS + handle * L.TRANSFER + L.D_LEFT])
+        return self.memory.state.transfers[handle].unwritten
 
     def end(self, handle: int) -> None:
         """Let a transfer end; the core's clock goes on as far."""
@@ -176,7 +175,7 @@ class Rig:
         while (end := self.memory.finished(handle)) is None:
             at = self.memory.earliest_end(handle, at)
             self.memory.advance(at)
-        self.memory.state[L.NOW] = max(int(self.memory.state[L.NOW]), (end + 1) * L.TICK)
+        self.memory.state.now = max(int(self.memory.state.now), (end + 1) * L.TICK)
         self.memory.advance(end + 1000)
 
     def copy(self, source: int, target: int, size: int) -> None:

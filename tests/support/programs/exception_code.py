@@ -8,7 +8,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
-from mcusim.cpu import state_layout as C
 from mcusim.cpu.system.ppb import BASE
 from mcusim.emulator.emulator import Emulator
 from mcusim.machine import Machine, load_machine
@@ -106,7 +105,7 @@ def prepared(
     for address, value in ((VTOR, base), (BASE + 0xEDFC, 1 << 24), (BASE + 0x1000, 1)):
         emulator.write(address, struct.pack("<I", value))
     emulator.interrupts.with_vectors()
-    emulator.state[C.FPU] = 1
+    emulator.state.fpu = 1
     emulator.set_stack(STACK, 0)
     emulator.call(at)
     for name, value in {"r8": LOG, "r10": CYCCNT, "r11": ICSR, **registers}.items():

@@ -16,7 +16,6 @@ from typing import Any
 
 from unicorn import arm_const as arm
 
-from mcusim.cpu import state_layout as C
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic
 from mcusim.cpu.system.ppb import BASE
@@ -141,7 +140,7 @@ class Bench:
         emulator.write(IRQ, KERNEL)
         emulator.write(BASE + 0xED08, struct.pack("<I", VECTORS))
         emulator.interrupts.with_vectors()
-        emulator.state[C.FPU] = 1
+        emulator.state.fpu = 1
         ppb = emulator.ppb_words
         self._arrays = [emulator.state, emulator.memory.state, emulator.branches, emulator.calls]
         self._arrays += [emulator.interrupts.state, ppb]
@@ -194,13 +193,13 @@ class Bench:
         """Enter the schedule; what is returned counts those that were not pending already, as they come."""
         emulator = self.emulator
         x = emulator.interrupts.state
-        x[X.ENABLED + 1] = (1 << LINES) - 1
+        x.enabled[1] = (1 << LINES) - 1
         asked: Counter[int] = Counter()
 
         def pulse(place: int) -> None:
-            asked[place] += not nvic.has(x, X.PENDING, place)
+            asked[place] += not nvic.has(x.pending, place)
             nvic.pend(x, place, emulator.events.now)
-            emulator.state[C.HORIZON] = 0
+            emulator.state.horizon = 0
 
         for cycle, place in case.schedule:
             emulator.at(cycle, lambda place=place: pulse(place))  # type: ignore[misc]
@@ -211,8 +210,9 @@ class Bench:
         self._restore(case)
         emulator = self.emulator
         x = emulator.interrupts.state
-        x[X.GROUP_SHIFT], x[X.PRIORITY + X.SVCALL], x[X.PRIORITY + X.PENDSV] = case.shift, case.svc_level, 240
-        x[X.PRIORITY + X.FIRST_LINE : X.PRIORITY + X.FIRST_LINE + LINES] = case.levels
+        x.group_shift, x.priority[X.SVCALL], x.priority[X.PENDSV] = case.shift, case.svc_level, 240
+        for line, level in enumerate(case.levels):
+            x.priority[X.FIRST_LINE + line] = level
         asked = self._disturb(case) if disturbed else Counter()
         stop = emulator.run_until(emulator.cycles + cut, 400_000) if cut else emulator.run(400_000)
         while cut and stop.kind == "horizon":
@@ -220,9 +220,9 @@ class Bench:
         assert stop.kind == "returned", stop
         for place, times in asked.items():
             served = int.from_bytes(emulator.read(COUNTS + 4 * X.number_of(place), 4), "little")
-            left = nvic.has(x, X.PENDING, place)
-            assert place == X.PENDSV or served == int(x[X.COUNT + place]) == times - left, (place, served, times, left)
-            self.taken[place] += int(x[X.COUNT + place])
+            left = nvic.has(x.pending, place)
+            assert place == X.PENDSV or served == int(x.entries[place]) == times - left, (place, served, times, left)
+            self.taken[place] += int(x.entries[place])
         return (emulator.cycles, emulator.instructions), self._left()
 
     def _left(self) -> bytes:

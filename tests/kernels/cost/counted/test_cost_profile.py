@@ -20,7 +20,7 @@ from mcusim.kernels.cost.counted.loop_counts import compute_cycles, counts, per_
 from mcusim.kernels.cost.counted.variants import scratch_bytes, variant
 from mcusim.kernels.cost.profile import FOLDER
 from mcusim.machine import load_machine
-from mcusim.memory import state_layout as L
+from mcusim.memory.state_layout import RegionState
 from mcusim.model import geometry, load_model
 from mcusim.model.geometry import Geometry, Tile, whole
 from mcusim.plan import PlanOptions, plan
@@ -95,15 +95,15 @@ def test_loads_and_stores_as_counted() -> None:
     """Counted: 6.2 M weight loads of 16.0 MB, 8.9 M arena loads, 5.6 M stores that are not the stack's."""
     memory = played({}).memory
     block = {
-        region.name: memory.state[memory.first_block + i * L.REGION :][: L.REGION]
+        region.name: RegionState(memory.state, memory.first_block + i * RegionState.WORDS)
         for i, region in enumerate(memory.regions)
     }
     fetches = memory.counters()["flash_fetch_misses"]
     sram = [block[name] for name in ("sram1", "sram2", "sram3")]
-    assert block["flash"][L.READS] - fetches == pytest.approx(6.2e6, rel=0.05)
-    assert block["flash"][L.READ_BYTES] - 16 * fetches == pytest.approx(16.0e6, rel=0.1)
-    assert sum(b[L.READS] for b in sram) == pytest.approx(8.9e6, rel=0.05)
-    assert sum(b[L.WRITES] for b in sram) == pytest.approx(5.6e6, rel=0.05)
+    assert block["flash"].reads - fetches == pytest.approx(6.2e6, rel=0.05)
+    assert block["flash"].read_bytes - 16 * fetches == pytest.approx(16.0e6, rel=0.1)
+    assert sum(b.reads for b in sram) == pytest.approx(8.9e6, rel=0.05)
+    assert sum(b.writes for b in sram) == pytest.approx(5.6e6, rel=0.05)
 
 
 def played(overrides: dict[str, str]) -> System:

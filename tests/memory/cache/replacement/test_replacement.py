@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from mcusim.machine.schema import REPLACEMENTS
-from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
-from mcusim.memory.state_layout import AddressRange
+from mcusim.memory.state_layout import AddressRange, CacheState
 from mcusim.memory.system import MemorySystem
 from tests.support.boards.cache_reference import LINE, Reference
 from tests.support.cases import few, sampled
@@ -44,24 +43,24 @@ def replayed_code(memory: MemorySystem, line: int, write: bool) -> None:
     replay.fetch(memory.state, FLASH + line * LINE, LINE, 1, 1, 0, LINE, 0)
 
 
-PORTS: dict[str, tuple[Access, int, int]] = {  # how it accesses, the header's word of its cache, where
-    "emulated data": (emulated_data, L.DATA_AT, SDRAM),
-    "emulated code": (emulated_code, L.CODE_AT, FLASH),
-    "replayed data": (replayed_data, L.DATA_AT, SDRAM),
-    "replayed code": (replayed_code, L.CODE_AT, FLASH),
+PORTS: dict[str, tuple[Access, bool, int]] = {  # how it accesses, whether the data cache, where
+    "emulated data": (emulated_data, True, SDRAM),
+    "emulated code": (emulated_code, False, FLASH),
+    "replayed data": (replayed_data, True, SDRAM),
+    "replayed code": (replayed_code, False, FLASH),
 }
 
 
-def held(memory: MemorySystem, cache: int, ways: int) -> list[list[int | None]]:
+def held(memory: MemorySystem, data: bool, ways: int) -> list[list[int | None]]:
     """The line in each way of each set."""
-    first = int(memory.state[cache]) + L.CACHE
-    tags = memory.state[first:][: SIZE // LINE * L.CACHE_LINE : L.CACHE_LINE].tolist()
+    block = memory.state.data_cache_block if data else memory.state.code_cache_block
+    tags = CacheState(memory.state, block).lines.table(SIZE // LINE)["tag"].tolist()
     return [[None if tag < 0 else tag for tag in tags[at : at + ways]] for at in range(0, len(tags), ways)]
 
 
-def invalidate(memory: MemorySystem, model: Reference, address: int, cache: int) -> None:
+def invalidate(memory: MemorySystem, model: Reference, address: int, data: bool) -> None:
     """The line's way is empty from now on, and the next to be filled in its set."""
-    if cache == L.DATA_AT:
+    if data:
         core_data.maintain_line(memory.state, address, 0, 1)
     else:
         core_data.invalidate_instruction_line(memory.state, address)
@@ -72,7 +71,7 @@ def invalidate(memory: MemorySystem, model: Reference, address: int, cache: int)
 
 def differs_at(port: str, policy: str, reference: str, ways: int) -> int | None:
     """Number of the access after which the cache under ``policy`` holds other lines than a model of ``reference``."""
-    access, cache, base = PORTS[port]
+    access, data, base = PORTS[port]
     keys = {f"cache__{one}__{key}": value for one in ("data", "instruction")
             for key, value in (("size", f"{SIZE} B"), ("ways", str(ways)), ("replacement", policy))}  # fmt: skip
     memory, model = MemorySystem(board(F746, **keys)), Reference(SIZE, ways, reference)
@@ -80,11 +79,11 @@ def differs_at(port: str, policy: str, reference: str, ways: int) -> int | None:
     for number in range(1500):
         line, write = int(draw.triangular(0, 4 * SIZE // LINE, 0)), draw.random() < 0.3
         if draw.random() < 0.05:
-            invalidate(memory, model, base + line * LINE, cache)
+            invalidate(memory, model, base + line * LINE, data)
         else:
             access(memory, line, write)
             model.access(base + line * LINE, write)
-        if held(memory, cache, ways) != model.sets:
+        if held(memory, data, ways) != model.sets:
             return number
     return None
 

@@ -45,7 +45,7 @@ class Board:
         return self.emulator.cycles
 
     def wait(self, cycles: int) -> None:
-        self.emulator.memory.state[L.NOW] += cycles * L.TICK
+        self.emulator.memory.state.now += cycles * L.TICK
 
     @property
     def rules(self) -> list[tuple[str, int]]:
