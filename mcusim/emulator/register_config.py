@@ -129,7 +129,7 @@ def _same(value: Value, own: object, device_hz: int) -> bool:
 def _core_rows(core: GuestCore) -> Iterator[SetUpRow]:
     """A row for each cache of the machine, and each MPU region that is on."""
     yield from _caches(core)
-    mpu = ppb.mpu_registers(core.ppb_words, core.state)
+    mpu = ppb.mpu_registers(core.ppb_words.array, core.state)
     if not core.state.mpu_ctrl_pc and not mpu.enabled:
         return
     text = "on" if mpu.enabled else "off"

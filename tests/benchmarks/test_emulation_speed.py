@@ -28,6 +28,7 @@ from mcusim.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine, load_machine
 from mcusim.memory.range_lookup import find
+from mcusim.memory.state_layout import AddressRange
 from tests.support.other_processes import LONGEST_WAIT
 
 SDRAM_LOW = {"memory.sdram.base": "0x2000_0000"}
@@ -94,39 +95,36 @@ class PythonHooks:
         self.uc.hook_add(UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE, self.access)
 
     def stop(self, reason: int, address: int, size: int) -> None:
-        c = self.emulator.state
-        c.stop, c.stop_address, c.stop_size = reason, address, size
+        state = self.emulator.state
+        state.stop, state.stop_address, state.stop_size = reason, address, size
         self.uc.emu_stop()
-        self.a = None
 
     def block(self, uc: Any, address: int, size: int, _: Any) -> None:
-        c, s = self.emulator.state, self.emulator.memory.state
-        arrays = self.emulator.code.arrays
-        t, h = arrays["blocks"], arrays["table"]
-        self.a, self.marks, self.b = arrays["accesses"], arrays["marks"], self.emulator.branches
-        blocks.leave(c, s, t, self.b, self.emulator.calls, address)
-        if address == c.return_address:
+        hook, state, tables = self.emulator.core.hook, self.emulator.state, self.emulator.tables
+        blocks.leave(hook, address)
+        if address == state.return_address:
             return self.stop(C.RETURNED, address, size)
-        if c.instructions >= c.instruction_limit:
+        if state.instructions >= state.instruction_limit:
             return self.stop(C.AT_LIMIT, address, size)
-        slot = blocks.slot_of(h, address)
-        i = int(h[slot + 1]) * C.BLOCK
-        if h[slot] < 0 or i.size != size:
+        slot = tables.table.slots[blocks.slot_of(tables.table, address)]
+        if slot.address < 0 or tables.blocks.records[slot.index].size != size:
             return self.stop(C.UNKNOWN, address, size)
-        blocks.enter(c, s, t, i, c.last_block)
-        c.slow = i.flags & C.CONDITIONAL_ACCESS
-        self.flag.value = 1 - int(c.slow)
+        blocks.enter(hook, slot.index)
+        state.slow = tables.blocks.records[slot.index].flags & C.CONDITIONAL_ACCESS
+        self.flag.value = 1 - state.slow
         return None
 
     def access(self, uc: Any, kind: int, address: int, size: int, value: int, _: Any) -> None:
-        c, s = self.emulator.state, self.emulator.memory.state
-        if c.slow:
-            accesses.seek(c, self.a, uc.reg_read(UC_ARM_REG_PC))
+        hook, state, memory = self.emulator.core.hook, self.emulator.state, self.emulator.memory.state
+        if state.slow:
+            accesses.seek(hook, uc.reg_read(UC_ARM_REG_PC))
             uc.reg_write(UC_ARM_REG_XPSR, uc.reg_read(UC_ARM_REG_XPSR) & ~IT_BITS)
         write = int(kind == UC_MEM_WRITE)
-        r = accesses.reach(c, s, self.a, size, write)
-        q = find(s, address)
-        accesses.ordinary(c, s, self.a, self.b, self.marks, q, r, address, size, write, value)
+        index = accesses.foreseen(hook, size, write)
+        record = self.emulator.tables.accesses.records[index]
+        accesses.begin(state, address, size, write, record.pc)
+        state.access.value, state.access.flags = value, record.flags
+        accesses.ordinary(hook, AddressRange(memory, find(memory, address)), index)
 
 
 def best(count: int, *actions: Callable[[], object]) -> list[float]:

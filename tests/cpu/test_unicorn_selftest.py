@@ -57,5 +57,4 @@ def test_without_the_flag_the_hooks_write_no_byte_of_unicorns_state(monkeypatch:
     monkeypatch.setattr(selftest, "_candidates", list)
     assert selftest.skip_flag_offset() is None
     core = unicorn_core.UnicornCore(guest.MACHINES["cortex-m7"])
-    core.share({})
-    assert core.pointers[unicorn_core.hooks.ARRAYS.index("skip")] == core._dummy.ctypes.data
+    assert core.hook.skip_flag == core._dummy.ctypes.data

@@ -10,7 +10,7 @@ import pytest
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.memory.ports import replay
-from mcusim.memory.state_layout import NOW, TICK
+from mcusim.memory.state_layout import TICK
 from mcusim.memory.system import MemorySystem
 from tests.support.boards.sdram_measurements import READS, WRITES
 
@@ -26,7 +26,7 @@ def cycles_per_access(machine: Machine, size: int, write: int) -> float:
     memory = MemorySystem(machine)
     total = 1 << 18
     replay.walk(memory.state, machine.memory["sdram"].base, total, size, write, LOOP, 0)
-    return float(memory.state[NOW]) / TICK / (total / size)
+    return float(memory.state.now) / TICK / (total / size)
 
 
 @pytest.mark.parametrize("size", READS)
@@ -53,7 +53,7 @@ def test_copy_of_one_mebibyte(attribute: str, milliseconds: float) -> None:
     for offset in range(0, 1 << 20, 32):
         replay.walk(memory.state, base + offset, 32, 4, 0, LOOP, 0)
         replay.walk(memory.state, base + (1 << 20) + offset, 32, 4, 1, LOOP, 0)
-    assert float(memory.state[NOW]) / TICK / 192e3 == pytest.approx(milliseconds, rel=0.2)
+    assert float(memory.state.now) / TICK / 192e3 == pytest.approx(milliseconds, rel=0.2)
 
 
 def test_line_fill_at_100_mhz() -> None:
@@ -61,5 +61,5 @@ def test_line_fill_at_100_mhz() -> None:
     machine = board("200 MHz", "100 MHz")
     memory = MemorySystem(machine)
     replay.walk(memory.state, machine.memory["sdram"].base, 1 << 20, 4, 0, LOOP, 0)
-    per_line = float(memory.state[NOW]) / TICK / (1 << 15) / 2
+    per_line = float(memory.state.now) / TICK / (1 << 15) / 2
     assert per_line == pytest.approx(25.2, rel=0.2)

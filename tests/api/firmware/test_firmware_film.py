@@ -9,7 +9,7 @@ import pytest
 from mcusim import emulate
 from mcusim.commands.app import main
 from mcusim.kernels.test_programs import program_path
-from mcusim.memory.film import record
+from mcusim.memory.film import events
 from mcusim.results.film import INTERRUPT
 
 F746 = "stm32f746g-disco"
@@ -21,9 +21,9 @@ def test_a_firmware_is_filmed_with_its_lines_interrupts_and_transfers() -> None:
     film, recording = found.film, plain.recording
     assert film is not None and film.until == plain.profile.cycles == found.profile.cycles and recording is not None
     kinds = film.columns["kind"]
-    written = film.columns["b"][kinds == record.BEAT_WRITE].sum()
+    written = film.columns["b"][kinds == events.BEAT_WRITE].sum()
     assert written == sum(transfer.moved for transfer in recording.transfers)
-    assert {film.lanes[n] for n in film.columns["c"][kinds == record.BEAT_READ]} == {"dma2.s0"}
+    assert {film.lanes[n] for n in film.columns["c"][kinds == events.BEAT_READ]} == {"dma2.s0"}
     assert (kinds == INTERRUPT).sum() == len(recording.handlers) > 0
     assert "IRQ 56 (DMA2_Stream0)" in film.exceptions.values()
     assert any(text.startswith("dma.c:") and text.endswith(" in main") for text in film.places.values())

@@ -13,7 +13,7 @@ from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.machine import Machine, load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
-from mcusim.memory.state_layout import AddressRange
+from mcusim.memory.state_layout import AddressRange, RegionState
 from mcusim.memory.system import MemorySystem
 from tests.support.cases import sample_size
 from tests.support.code.single_access_core import F469, F746, SDCLK, Core, board
@@ -416,4 +416,4 @@ def test_the_same_however_often_it_is_asked(case: tuple[str, int, list[Step]]) -
     assert ends == other_ends
     assert core.memory.by_region() == other.memory.by_region()
     assert core.memory.state.next_beat == core.memory.state.next_release == L.NEVER
-    assert not any(block.transfers for block in core.memory.blocks.values())
+    assert not any(RegionState(core.state, block).transfers for block in core.memory.blocks.values())

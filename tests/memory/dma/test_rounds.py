@@ -72,5 +72,5 @@ def test_a_round_is_known_of_a_long_copy() -> None:
     state = MemorySystem(machine).state
     set_up(state.lone_transfer, dma_ports(machine, machine.dma["dma2"]), machine.dma["dma2"], sdram, dtcm, 32_768)
     undisturbed.transfer(state)
-    begin, end = (at.now for at in (L.ROUND_BEGIN, L.ROUND_END))
+    begin, end = state.round_begin.now, state.round_end.now
     assert state.round_known and 0 < end - begin < 600 * L.TICK

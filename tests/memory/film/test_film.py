@@ -17,7 +17,7 @@ from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.machine import load_machine
 from mcusim.machine.description import Sdram
-from mcusim.memory.film import record
+from mcusim.memory.film import events
 from mcusim.program.program import Maintain
 from mcusim.report.html.film_page import film_page
 from mcusim.results import Result
@@ -50,14 +50,14 @@ def test_a_run_is_the_same_and_its_film_has_what_it_counted(fidelity: str, polic
         return  # no room for all of it
     kinds, counters = Counter(film.columns["kind"].tolist()), run.counters
     lines = sum(cache.sets * cache.ways for cache in film.caches if cache.name == "data")
-    fills = film.columns["a"][film.columns["kind"] == record.FILL]
+    fills = film.columns["a"][film.columns["kind"] == events.FILL]
     assert (fills < lines).sum() == counters["dcache_misses"] or policy == "internal"  # which may be of write-through
-    assert kinds[record.WRITE_BACK] == counters["dcache_writebacks"]
+    assert kinds[events.WRITE_BACK] == counters["dcache_writebacks"]
     if fidelity == "emulate":
-        assert kinds[record.ROW] == counters["sdram_row_misses"]
-    written = film.columns["b"][film.columns["kind"] == record.BEAT_WRITE].sum()
+        assert kinds[events.ROW] == counters["sdram_row_misses"]
+    written = film.columns["b"][film.columns["kind"] == events.BEAT_WRITE].sum()
     assert written == sum(traffic.dma_write for traffic in run.traffic.values())
-    beats = film.columns["kind"] >= record.BEAT_READ
+    beats = film.columns["kind"] >= events.BEAT_READ
     assert (film.columns["c"][beats] > 0).all(), "each beat is of a stream"
 
 
@@ -85,15 +85,15 @@ def test_lines_are_those_of_a_textbook_cache_at_any_moment(browser: Any, tmp_pat
     regions = [one for one in load_machine(F746).memory.values() if one.kind in ("sram", "sdram", "flash")]
     cached = [(one.base, one.base + one.size) for one in regions if one.attribute.startswith("write")]
     assert len(cached) > 1
-    events = [film.columns[name].tolist() for name in ("kind", "a", "b")]
+    columns = [film.columns[name].tolist() for name in ("kind", "a", "b")]
     for moment in moments:
-        for kind, a, b in zip(*(column[at:moment] for column in events), strict=True):
-            if kind in (record.LOAD, record.STORE) and any(low <= a < high for low, high in cached):
+        for kind, a, b in zip(*(column[at:moment] for column in columns), strict=True):
+            if kind in (events.LOAD, events.STORE) and any(low <= a < high for low, high in cached):
                 for tag in range(a // LINE, (a + (b & 255) - 1) // LINE + 1):
-                    reference.access(tag * LINE, kind == record.STORE)
+                    reference.access(tag * LINE, kind == events.STORE)
         at = moment
         found = shown[moment]
-        if events[0][moment - 1] not in (record.LOAD, record.STORE):
+        if columns[0][moment - 1] not in (events.LOAD, events.STORE):
             continue  # in the middle of an access
         lines = cache.sets * cache.ways
         tags, dirty = np.array(found["tags"][:lines]), np.array(found["dirty"][:lines])
@@ -110,18 +110,18 @@ def test_rows_and_beats_are_right_at_any_moment(browser: Any, tmp_path: Path) ->
     row_bytes = device.columns * device.width // 8
     moments = sorted(random.Random(5).sample(range(len(film.columns["tick"])), sample_size(1000, 30)))
     columns, at, beats = [film.columns[name].tolist() for name in ("kind", "a", "b", "c")], 0, 0
-    rows, reached = [-1] * device.banks, (record.LOAD, record.STORE, record.BEAT_READ, record.BEAT_WRITE)
+    rows, reached = [-1] * device.banks, (events.LOAD, events.STORE, events.BEAT_READ, events.BEAT_WRITE)
     for moment, found in zip(moments, states(film, browser, tmp_path, moments), strict=True):
         for kind, a, _, _ in zip(*(column[at:moment] for column in columns), strict=True):
-            beats += kind >= record.BEAT_READ
-            if kind == record.REFRESH:
+            beats += kind >= events.BEAT_READ
+            if kind == events.REFRESH:
                 rows = [-1] * device.banks
             elif kind in reached and region.base <= a < region.base + region.size:
                 number = (a - region.base) // row_bytes
                 rows[number // device.rows] = number % device.rows
         at = moment
         assert found["counts"]["beats"] == beats
-        if columns[0][moment - 1] in reached and columns[0][moment] not in (record.ROW, record.REFRESH):
+        if columns[0][moment - 1] in reached and columns[0][moment] not in (events.ROW, events.REFRESH):
             assert found["rows"]["sdram"] == rows, moment
 
 
@@ -138,7 +138,7 @@ def test_what_is_stale_is_seen(browser: Any, tmp_path: Path) -> None:
     for program, wrong in ((good, False), (bad, True)):
         found = replay(program, fidelity="emulate", kernels="cmsis", model="figure-1", film="0 ms to 1 ms")
         assert gone and found.film is not None
-        read = np.flatnonzero(found.film.columns["kind"] == record.BEAT_READ) + 1
+        read = np.flatnonzero(found.film.columns["kind"] == events.BEAT_READ) + 1
         moments = [*read[:: max(1, len(read) // 40)].tolist(), len(read), len(found.film.columns["tick"])]
         *marked, last = states(found.film, browser, tmp_path, moments)
         assert any(state["behind"] for state in marked) is wrong, "the lines that the DMA read behind"
@@ -149,8 +149,8 @@ def test_what_is_stale_is_seen(browser: Any, tmp_path: Path) -> None:
 def test_a_miss_comes_before_the_rows_that_it_opens(fidelity: str) -> None:
     """And a write-back before its own: everything that reaches this SDRAM is a line."""
     kinds = filmed(fidelity, "external", film="0 ms to 2 ms")[1].columns["kind"].tolist()
-    rows = [place for place, kind in enumerate(kinds) if kind == record.ROW]
-    causes = {record.FILL, record.WRITE_BACK, record.ROW, record.REFRESH}
+    rows = [place for place, kind in enumerate(kinds) if kind == events.ROW]
+    causes = {events.FILL, events.WRITE_BACK, events.ROW, events.REFRESH}
     assert len(rows) > 50 and all(kinds[place - 1] in causes for place in rows)
 
 

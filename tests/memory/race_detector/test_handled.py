@@ -102,13 +102,13 @@ def test_a_word_that_the_handler_stores_to_whatever_another_has_is_not_kept_from
 
 def test_registers_that_a_switch_saves_below_a_tasks_frame_are_no_words_of_the_handlers() -> None:
     core = Core()
-    q = find(core.s, TASK)
+    addresses = AddressRange(core.s, find(core.s, TASK))
     for at in range(WORD + 32, WORD + 64, 4):
-        race_detector.pushed(core.c, core.s, q, at)
+        race_detector.pushed(core.c, core.s, addresses, at)
     core.handler(5, place=X.PENDSV)
     assert not core.races()
     for at in range(TASK, TASK + 32, 4):  # another task's
-        race_detector.pushed(core.c, core.s, q, at)
+        race_detector.pushed(core.c, core.s, addresses, at)
     core.handler(5, loads=(WORD,), place=X.PENDSV)
     assert core.races()
 

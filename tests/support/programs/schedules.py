@@ -141,9 +141,8 @@ class Bench:
         emulator.write(BASE + 0xED08, struct.pack("<I", VECTORS))
         emulator.interrupts.with_vectors()
         emulator.state.fpu = 1
-        ppb = emulator.ppb_words
-        self._arrays = [emulator.state, emulator.memory.state, emulator.branches, emulator.calls]
-        self._arrays += [emulator.interrupts.state, ppb]
+        structs = (emulator.state, emulator.memory.state, emulator.branches, emulator.call_edges)
+        self._arrays = [struct.array for struct in (*structs, emulator.interrupts.state, emulator.ppb_words)]
         self._first = [array.copy() for array in self._arrays]
         self.depths: Counter[int] = Counter() if depths is None else depths
         self.taken: Counter[int] = Counter() if taken is None else taken

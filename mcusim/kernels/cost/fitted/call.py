@@ -19,7 +19,8 @@ from mcusim.kernels.cost.fitted.kinds import KINDS, kind_of, nest, slots
 from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, LevelCost, Profile
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
-from mcusim.memory.state_layout import MemoryState
+from mcusim.memory.range_lookup import addresses_at
+from mcusim.memory.state_layout import MemoryState, RegionState
 from mcusim.model.geometry import Geometry, Tile
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
@@ -37,7 +38,7 @@ class Call(NamedTuple):
     node: int
 
 
-def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code: int) -> int:
+def replay_call(memory: MemoryState, call: Call, profile: Profile, costs: CoreCosts, code: int) -> int:
     """Play the call on the memory state, its code at ``code`` and on; returns the ticks of its cycles.
 
     What it waits for is counted in the memory's regions. Raises UnsupportedError for a kind without costs.
@@ -47,10 +48,9 @@ def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code
         raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
     fitted_costs = costs.fitted[kind]
     cycles, waits, read, words, away = _levels(kind, fitted_costs)
-    region, measured = _code_region(state, code, costs)
-    memory = MemoryState(state)
+    region, measured = _code_region(memory, code, costs)
     alone = replay.word_by_word(memory, code) if away.any() else None
-    factor = int(state[region + L.WAIT]) / (costs.wait_states * L.TICK) if measured else 0.0
+    factor = region.wait / (costs.wait_states * L.TICK) if region is not None and measured else 0.0
     fetch = np.rint(waits * factor).astype(np.int64)
     if alone is not None:
         cycles = np.rint(away[:, 0] * L.TICK).astype(np.int64)
@@ -60,21 +60,21 @@ def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code
     for slot, values in ((N.COST, cycles), (N.FETCH, fetch), (N.READS, read), (N.LISTED, listed)):
         p[slot : slot + N.LEVELS] = values
     p = np.concatenate((p, words))
-    p[N.PLAY], p[N.SPLITS] = 1, state[L.BUS] == 2
-    if region and not measured:
-        _cold(state, code, fitted_costs)
+    p[N.PLAY], p[N.SPLITS] = 1, memory.bus_shift == 2
+    if region is not None and not measured:
+        _cold(memory, code, fitted_costs)
     for output, size in _outputs(call):
         p[N.OUT], p[N.OUT_SIZE] = output, size
-        nest(kind)(state, p)
+        nest(kind)(memory, p)
     counts = p[N.COUNT : N.COUNT + N.LEVELS]
-    if region:
-        state[region + L.STALL] += int(p[N.WAITED])
-        state[region + L.FETCH_STALL] += int(p[N.WAITED])
+    if region is not None:
+        region.stall += int(p[N.WAITED])
+        region.fetch_stall += int(p[N.WAITED])
     ticks = int(counts @ cycles)
     if alone is not None:
         replay.count_words(memory, alone, round(float(counts @ away[:, 1])))
-    elif region and not measured and state[L.ICACHE] == 0:
-        _uncached(state, code, fitted_costs, ticks, costs.bytes_per_cycle)
+    elif region is not None and not measured and memory.code_cache == 0:
+        _uncached(memory, code, fitted_costs, ticks, costs.bytes_per_cycle)
     return ticks
 
 
@@ -88,14 +88,14 @@ class DeviceFault(NamedTuple):
     write: bool
 
 
-def device_fault(state: Any, call: Call, profile: Profile) -> DeviceFault | None:
+def device_fault(memory: MemoryState, call: Call, profile: Profile) -> DeviceFault | None:
     """The first access of the call that a core without unaligned accesses to Device memory faults on; the memory state
     is only looked at. Not modelled: where the first is inside a loop body."""
     kind, p = _parameters(call, profile)
     p[N.DEVICE_FAULTS] = 1
     for output, size in _outputs(call):
         p[N.OUT], p[N.OUT_SIZE] = output, size
-        nest(kind)(state, p)
+        nest(kind)(memory, p)
     address, size, write = (int(p[slot]) for slot in (N.FAULT_ADDRESS, N.FAULT_SIZE, N.FAULT_WRITE))
     return DeviceFault(kind, address, size, bool(write)) if address else None
 
@@ -171,29 +171,29 @@ def _levels(kind: str, costs: FittedCosts) -> tuple[Any, Any, Any, Any, Any]:
     return cycles, waits, read, words.ravel(), away
 
 
-def _code_region(state: Any, code: int, costs: CoreCosts) -> tuple[int, bool]:
-    """The block of the flash that the code is in (0: no flash), and whether its accelerator is one as measured."""
-    q = int(core_data.find(state, code))
-    if q < 0:
-        return 0, False
-    region = int(state[q + L.BLOCK])
-    if state[region + L.KIND] == L.TCM:
-        return 0, False
-    through = state[L.ICACHE] > 0 and state[q + L.ATTRIBUTE] > 0
-    accelerated = state[region + L.KIND] == L.FLASH and state[region + L.I_LINES] > 0
+def _code_region(memory: MemoryState, code: int, costs: CoreCosts) -> tuple[RegionState | None, bool]:
+    """The flash that the code is in (None: no flash), and whether its accelerator is one as measured."""
+    addresses = addresses_at(memory, code)
+    if addresses is None:
+        return None, False
+    region = RegionState(memory, addresses.region)
+    if region.kind == L.TCM:
+        return None, False
+    through = memory.code_cache > 0 and addresses.attribute > 0
+    accelerated = region.kind == L.FLASH and region.code_lines > 0
     return region, bool(accelerated and not through and costs.wait_states)
 
 
-def _cold(state: Any, code: int, costs: FittedCosts) -> None:
+def _cold(memory: MemoryState, code: int, costs: FittedCosts) -> None:
     """Fetch what the kernel executes, line by line, where an instruction cache may have lost it."""
-    if state[L.ICACHE] == 0:
+    if memory.code_cache == 0:
         return
     for offset, size in costs.code:
-        core_data.fetch(state, code + offset, size)
+        core_data.fetch(memory, code + offset, size)
 
 
-def _uncached(state: Any, code: int, costs: FittedCosts, ticks: int, rate: float) -> None:
+def _uncached(memory: MemoryState, code: int, costs: FittedCosts, ticks: int, rate: float) -> None:
     """Every line of code executed comes from a memory without cache or accelerator."""
     size = sum(n for _, n in costs.code)
     executed, pace = int(ticks / L.TICK * rate), round((L.TICK << 16) / rate)
-    replay.fetch(state, code + costs.code[0][0], size, 1, 1, 0, executed, pace)
+    replay.fetch(memory, code + costs.code[0][0], size, 1, 1, 0, executed, pace)
