@@ -83,7 +83,7 @@ class NoteState(Struct):
     count: int
 
 
-class Access(Struct):
+class CoreAccess(Struct):
     """A load or store that is being made (``value``: what is stored), of which instruction, with which access flags; of
     an instruction that faults, ``size`` 0."""
 
@@ -126,7 +126,7 @@ class CoreState(Struct, root=True):
     last_bank: int
     last_region: int
     prefetch_state: int  # M4: state in which the block entered last leaves the prefetch
-    access: Access
+    access: CoreAccess
     last_unaligned: int
     with_branch: int
     last_block: int  # the block entered last
@@ -275,7 +275,7 @@ class BlockHash(Struct, root=True):
     slots: Annotated[Structs[BlockSlot], 0]
 
 
-class AccessRecord(Struct):
+class ForeseenAccess(Struct):
     """A foreseen access (divides have a record too, behind the block's accesses; record 0 is for accesses that were not
     foreseen): its moment in the block, ticks more, and what was counted."""
 
@@ -293,7 +293,7 @@ class AccessRecord(Struct):
 class AccessTable(Struct, root=True):
     """Accesses by index."""
 
-    records: Annotated[Structs[AccessRecord], 0]
+    records: Annotated[Structs[ForeseenAccess], 0]
 
 
 class CallEdge(Struct):

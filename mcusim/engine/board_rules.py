@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 from mcusim.errors import KernelFault
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.cores import CORES
 from mcusim.machine.description import Machine, Region
+from mcusim.memory.state_layout import MemoryState
 from mcusim.program.check import check_lane
 from mcusim.program.program import Compute, Program, Transfer
 from mcusim.text import size
@@ -43,11 +43,11 @@ def transfer_warnings(program: Program, machine: Machine) -> list[str]:
 
 
 def require_aligned_accesses(
-    program: Program, machine: Machine, profile: Profile, state: Any, opaque: Mapping[int, int]
+    program: Program, machine: Machine, profile: Profile, memory: MemoryState, opaque: Mapping[int, int]
 ) -> None:
     """Raise KernelFault for the first kernel call that accesses Device memory unaligned, on a core that faults then.
 
-    ``state`` is that of the machine's memory, which is only looked at; calls in ``opaque`` are not known. Not modelled:
+    ``memory`` is the state of the machine's memory, which is only looked at; calls in ``opaque`` are not known. Not modelled:
     tasks that overlap; the first is that of the program's order.
     """
     devices = [region for region in machine.memory.values() if region.attribute == "device"]
@@ -55,7 +55,7 @@ def require_aligned_accesses(
         return
     for task in program.tasks:
         if isinstance(task, Compute) and task.id not in opaque and _touches(task, devices):
-            _check_call(task, machine, profile, state)
+            _check_call(task, machine, profile, memory)
 
 
 def mpu_region(machine: Machine, address: int) -> str:
@@ -74,11 +74,11 @@ def _touches(task: Compute, regions: list[Region]) -> bool:
     return any(span.address < region.end and region.base < span.end for span in spans for region in regions)
 
 
-def _check_call(task: Compute, machine: Machine, profile: Profile, state: Any) -> None:
+def _check_call(task: Compute, machine: Machine, profile: Profile, memory: MemoryState) -> None:
     from mcusim.kernels.cost.fitted.call import Call, device_fault  # its native nests take seconds to compile
 
     operands = [(str(operand.role), operand.span.address, operand.span.bytes) for operand in task.operands]
-    fault = device_fault(state, Call(task.geometry, task.rows, operands, 0), profile.compiled_like(task.geometry))
+    fault = device_fault(memory, Call(task.geometry, task.rows, operands, 0), profile.compiled_like(task.geometry))
     if fault is None:
         return
     text = (

@@ -16,7 +16,7 @@ from mcusim.kernels.cost.counted.variants import variant
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.state_builder import WritingSide
-from mcusim.memory.state_layout import TICK
+from mcusim.memory.state_layout import TICK, MemoryState
 from mcusim.memory.system import CAUSE, AccessStats, MemorySystem
 from mcusim.program.program import Compute, Transfer, Work
 from mcusim.runtime.planning_costs import operator_cycles, stated
@@ -115,7 +115,7 @@ class ReplayCore:
         cycles["bus"] = yield from system.arbiter.perform(call)
         return cycles
 
-    def _play(self, task: Compute, system: System, state: Any) -> int:
+    def _play(self, task: Compute, system: System, memory: MemoryState) -> int:
         """Replay the task's code and accesses on the memory; the ticks of its cycles."""
         g = task.geometry
         profile = self.profile.of_call(g)
@@ -128,12 +128,12 @@ class ReplayCore:
                 self._nodes = {buffer.name: buffer.span.address for buffer in system.program.header.buffers}
             call = fitted_calls.Call(g, task.rows, operands, self._nodes.get(f"node{task.operator}", 0))
             code = self.code if profile is self.profile else self.code + self.profile.code_bytes
-            return fitted_calls.replay_call(state, call, profile, costs, code)
+            return fitted_calls.replay_call(memory, call, profile, costs, code)
         compute = calls.cycles(g, task.rows, self.costs)
         places = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
-        calls.fetch(state, self.code, g, task.rows, self.profile, self.costs, compute)
-        compute = calls.away(state, self.code, self.costs, compute)
-        calls.replay_call(state, g, task.rows, places, self.profile, self.costs)
+        calls.fetch(memory, self.code, g, task.rows, self.profile, self.costs, compute)
+        compute = calls.away(memory, self.code, self.costs, compute)
+        calls.replay_call(memory, g, task.rows, places, self.profile, self.costs)
         return compute * TICK
 
     def kernel(self, task: Compute) -> str:

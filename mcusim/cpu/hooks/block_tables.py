@@ -15,7 +15,7 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.decode.instruction import LR, SP, Instruction, Kind
 from mcusim.cpu.hooks import blocks as _blocks
 from mcusim.cpu.pipeline.timing import Timing
-from mcusim.cpu.state_layout import AccessRecord, AccessTable, BlockHash, BlockRecord, BlockSlot, BlockTable
+from mcusim.cpu.state_layout import AccessTable, BlockHash, BlockRecord, BlockSlot, BlockTable, ForeseenAccess
 from mcusim.memory.state_layout import TICK
 
 _DOUBLE = {Kind.LOAD_DOUBLE, Kind.STORE_DOUBLE}
@@ -54,7 +54,7 @@ class Tables:
         self.table = _empty_hash(1 << 12)
         self._entered = 0  # slots of the table that are in use
         self.blocks = BlockTable(np.zeros(BlockRecord.WORDS << 10, np.int64))
-        self.accesses = AccessTable(np.zeros(AccessRecord.WORDS << 12, np.int64))
+        self.accesses = AccessTable(np.zeros(ForeseenAccess.WORDS << 12, np.int64))
         self.known: list[CodeBlock] = []
         self.broken: list[tuple[CodeBlock, int]] = []  # blocks that broke off, after so many instructions
         self.moved = True
@@ -106,8 +106,8 @@ class Tables:
         self._entered += int(slot.address < 0)
         slot.address, slot.index = address, index
 
-    def _record(self) -> AccessRecord:
-        if (self.records + 1) * AccessRecord.WORDS > self.accesses.array.size:
+    def _record(self) -> ForeseenAccess:
+        if (self.records + 1) * ForeseenAccess.WORDS > self.accesses.array.size:
             self.accesses = AccessTable(_grown(self.accesses.array))
             self.moved = True
         self.records += 1

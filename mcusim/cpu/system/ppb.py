@@ -247,18 +247,25 @@ def dwt(core: CoreState, memory: MemoryState, ppb: Words, register: int, value: 
         hold(core, memory, ppb, register, value)
 
 
+@native
+def stimulus(hook: HookState, port: int, size: int, value: int) -> None:
+    """A store to the ITM's port at the offset ``port``."""
+    core, ppb = hook.core, hook.ppb
+    enabled = word(ppb, ITM_TCR) & (word(ppb, ITM_TER) >> (port >> 2)) & 1
+    if enabled and core.console_used < core.console_size:
+        hook.console[core.console_used] = port << 38 | size << 32 | value & 0xFFFFFFFF  # port, size and value
+        core.console_used += 1
+    if core.console_used > core.console_size - 64:
+        core.stop = C.FLUSH
+
+
 @shared
 def write(hook: HookState, offset: int, size: int, value: int) -> None:
     """Before a store to the private peripheral bus: its effects."""
     core, memory, exceptions, ppb = hook.core, hook.memory, hook.exceptions, hook.ppb
     register = offset & ~3
     if offset < ITM_END:
-        enabled = word(ppb, ITM_TCR) & (word(ppb, ITM_TER) >> (register >> 2)) & 1
-        if enabled and core.console_used < core.console_size:
-            hook.console[core.console_used] = register << 38 | size << 32 | value & 0xFFFFFFFF  # port, size and value
-            core.console_used += 1
-        if core.console_used > core.console_size - 64:
-            core.stop = C.FLUSH
+        stimulus(hook, register, size, value)
     elif DWT_CTRL <= register <= DWT_LAR:
         dwt(core, memory, ppb, register, value)
     elif register == DEMCR:

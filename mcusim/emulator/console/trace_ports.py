@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from mcusim.cpu.state_layout import CoreState
+from mcusim.cpu.system.ppb_words import put
 from mcusim.errors import UsageError
+from mcusim.native.structs import Words
 
 PORTS = 32
 LONGEST_LINE = 1 << 12
@@ -39,9 +40,9 @@ def port_mask(text: str) -> int:
 
 
 class TracePorts:
-    """``entries`` is what the native code fills: port << 40 | size << 32 | value, ``C.CONSOLE_USED`` of them."""
+    """``entries`` is what the native code fills: port << 40 | size << 32 | value, ``state.console_used`` of them."""
 
-    def __init__(self, state: Any, entries: Any, output: Callable[[bytes], object]) -> None:
+    def __init__(self, state: CoreState, entries: Any, output: Callable[[bytes], object]) -> None:
         self._state, self._entries, self._output = state, entries, output
         self._lines: dict[int, bytearray] = {}
         state.console_size = len(entries)
@@ -85,6 +86,6 @@ class TracePorts:
             self._output(rest)
 
 
-def enable(ppb: Any, mask: int) -> None:
-    """Set ITM_TER in ``ppb`` (the mapped bytes), as a debugger would."""
-    np.frombuffer(ppb, np.uint32)[ITM_TER // 4] = mask
+def enable(ppb: Words, mask: int) -> None:
+    """Set ITM_TER, as a debugger would."""
+    put(ppb, ITM_TER, mask)

@@ -19,7 +19,7 @@ import numpy as np
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.pipeline.branch_predictor import BranchState
-from mcusim.cpu.state_layout import AccessRecord, BlockRecord, CoreState
+from mcusim.cpu.state_layout import BlockRecord, CoreState, ForeseenAccess
 from mcusim.cpu.system.exception_layout import NEVER
 from mcusim.emulator.fast_forward.slots import FIXED, TIME
 from mcusim.emulator.fast_forward.snapshots import CoreSnapshot, LoopPlaces
@@ -118,7 +118,7 @@ def places_of(core: GuestCore, period: LoopPeriod) -> LoopPlaces | None:
     for number, block in zip(numbers, blocks, strict=True):
         record = core.tables.blocks.records[int(number)]
         records += [*range(record.first_access, record.accesses_end), *(index for _, index in block.divides)]
-    return LoopPlaces(_words(numbers, size), _words(records, AccessRecord.WORDS), period.changes["calls"][0])
+    return LoopPlaces(_words(numbers, size), _words(records, ForeseenAccess.WORDS), period.changes["calls"][0])
 
 
 def _words(records: Any, size: int) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks.block_tables import CodeBlock
-from mcusim.cpu.state_layout import AccessRecord, BlockRecord, CoreState
+from mcusim.cpu.state_layout import BlockRecord, CoreState, ForeseenAccess
 from mcusim.cpu.system.exception_layout import NEVER
 from mcusim.emulator.fast_forward.loop_periods import LoopPeriod, places_of, repetition
 from mcusim.emulator.fast_forward.slots import of_branches, of_core, of_memory
@@ -150,10 +150,10 @@ class CoreWaits:
 
     def _writes(self, core: GuestCore) -> Any:
         """The slots of what was compared of the accesses that count stores."""
-        size, writes = AccessRecord.WORDS, core.tables.access_records["write"] == 1
+        size, writes = ForeseenAccess.WORDS, core.tables.access_records["write"] == 1
         if self._places is not None:
             writes = writes[self._places.accesses[::size] // size]
-        return np.flatnonzero(writes) * size + offset_of(AccessRecord.count)
+        return np.flatnonzero(writes) * size + offset_of(ForeseenAccess.count)
 
     def _complete(self, core: GuestCore, period: LoopPeriod) -> bool:
         """Whether what was compared is all that has changed; find the loop's places the first time."""

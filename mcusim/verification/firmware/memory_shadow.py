@@ -81,7 +81,7 @@ class Shadow:
     def reports(self) -> list[Report]:
         """What was seen so far, in order."""
         rows: list[list[Any]] = self.watch.reports.table(self.watch.report_count).tolist()
-        return [replace(Report(*row), callers=tuple(filter(None, row[-1]))) for row in rows]
+        return [replace(Report(*row), callers=tuple(int(caller) for caller in row[-1] if caller)) for row in rows]
 
     @property
     def lost(self) -> int:

@@ -39,7 +39,12 @@ _PER_SWEEP |= {"fully_connected": 2, "add": 4}
 
 
 def replay_call(
-    state: Any, g: Geometry, rows: Tile, operands: Mapping[str, tuple[int, int]], profile: Profile, costs: CoreCosts
+    memory: MemoryState,
+    g: Geometry,
+    rows: Tile,
+    operands: Mapping[str, tuple[int, int]],
+    profile: Profile,
+    costs: CoreCosts,
 ) -> None:
     """Play the data accesses of a kernel call on the memory state. ``operands``: role -> (address, bytes).
 
@@ -47,7 +52,7 @@ def replay_call(
     """
     kind = variant(g)
     p = np.full(S.SLOTS, -1, np.int64)
-    p[S.HELD :] = MemoryState(state).data_cache + CacheState.WORDS  # its first line, as good as any
+    p[S.HELD :] = memory.data_cache + CacheState.WORDS  # its first line, as good as any
     for role, (address, _) in operands.items():
         if role in _ROLE:
             p[_ROLE[role]] = address
@@ -60,13 +65,13 @@ def replay_call(
     _gaps(p, g, kind, costs)
     _require(g, kind, operands)
     if kind not in _STREAM or g.traits.reduces:
-        S.sequential(state, p)
+        S.sequential(memory, p)
         return
     images = g.batch
     if kind == "pointwise":  # one matrix over the pixels of all images
         p[S.ROWS], images = rows.out_rows * images, 1
     for _ in range(images):  # images are contiguous
-        _STREAM[kind](state, p)
+        _STREAM[kind](memory, p)
         p[S.IN] += rows.in_rows * g.in_w * g.in_c
         p[S.OUT] += rows.out_rows * g.out_w * g.out_c
 
@@ -116,7 +121,9 @@ def _gaps(p: Any, g: Geometry, kind: str, costs: CoreCosts) -> None:
         p[slot] = round(cycles * L.TICK)
 
 
-def fetch(state: Any, code: int, g: Geometry, rows: Tile, profile: Profile, costs: CoreCosts, cycles: int) -> int:
+def fetch(
+    memory: MemoryState, code: int, g: Geometry, rows: Tile, profile: Profile, costs: CoreCosts, cycles: int
+) -> int:
     """Play the instruction fetches of a call of ``cycles`` whose kernel set starts at ``code``; stall in ticks."""
     kind = variant(g)
     address = code
@@ -127,12 +134,11 @@ def fetch(state: Any, code: int, g: Geometry, rows: Tile, profile: Profile, cost
     before = compute_cycles(g, Tile(0, rows.out_row, 0, 0), costs)
     begun, executed = (int(n * costs.bytes_per_cycle) for n in (before, before + cycles))
     rate = round((L.TICK << 16) / costs.bytes_per_cycle)
-    return int(replay.fetch(state, address, profile.code[kind], sweeps, int(rows.out_row == 0), begun, executed, rate))
+    return int(replay.fetch(memory, address, profile.code[kind], sweeps, int(rows.out_row == 0), begun, executed, rate))
 
 
-def away(state: Any, code: int, costs: CoreCosts, cycles: int) -> int:
+def away(memory: MemoryState, code: int, costs: CoreCosts, cycles: int) -> int:
     """``cycles`` of a call as they are where its code comes word by word; plays the waits for the words."""
-    memory = MemoryState(state)
     region = replay.word_by_word(memory, code)
     if region is None:
         return cycles
