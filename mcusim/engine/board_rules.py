@@ -47,8 +47,8 @@ def require_aligned_accesses(
 ) -> None:
     """Raise KernelFault for the first kernel call that accesses Device memory unaligned, on a core that faults then.
 
-    ``memory`` is the state of the machine's memory, which is only looked at; calls in ``opaque`` are not known. Not modelled:
-    tasks that overlap; the first is that of the program's order.
+    ``memory`` is the state of the machine's memory, which is only looked at; calls in ``opaque`` are not known. Not
+    modelled: tasks that overlap; the first is that of the program's order.
     """
     devices = [region for region in machine.memory.values() if region.attribute == "device"]
     if not devices or not CORES[machine.core.isa].device_faults:

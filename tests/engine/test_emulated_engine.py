@@ -79,7 +79,7 @@ def test_a_run_without_dma_is_the_sum_of_its_calls_on_the_core_alone(board: str)
             alone.set_stack(core.stack.end, core.stack.address)
             alone.call(core.image.symbol(core.guest.kernel(task).symbol).address & ~1, [address])
             assert alone.run().kind == "returned"
-            cycles = -(-int(alone.memory.state[0]) // 256)
+            cycles = -(-alone.memory.state.now // 256)
     done = run_program(program, machine, core, "cmsis", "emulate")
     assert done.cycles == pytest.approx(cycles, rel=1e-4)  # looking for code again at each call costs a few cycles
     assert core.emulator.instructions == alone.instructions

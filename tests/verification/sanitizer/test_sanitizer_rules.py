@@ -246,5 +246,6 @@ def test_a_transfer_that_comes_before_the_call_is_written_over_what_that_reads()
 def test_notes_have_an_end() -> None:
     probe = Probe().at(10)
     for n in range(shadow.MOST + 60):
-        shadow.report(probe.state, shadow.CORE_READ, 1, RAM, 0, n, 0, 0, 0, RAM)
+        probe.state.violations.draft.seen = n
+        shadow.report(probe.state)
     assert len(probe.sanitizer.violations) == shadow.MOST and probe.sanitizer.lost == 60
