@@ -13,10 +13,20 @@ import numpy as np
 
 from mcusim.model.graph import Graph
 from mcusim.model.zoo.builder import GraphBuilder, estimate_file_bytes
-from mcusim.nas_search.placement import joined as P
-from mcusim.nas_search.placement.placement_layout import BLOCKS, SCRATCHES
+from mcusim.nas_search.placement.joined import place
+from mcusim.nas_search.placement.placement_layout import (
+    BLOCKS,
+    SCRATCHES,
+    PlacedBlock,
+    PlacedBlocks,
+    PlacementTask,
+    SearchedNetwork,
+    SearchedNetworks,
+    SegmentRows,
+)
 from mcusim.nas_search.segments import SegmentRules, segment_rows
 from mcusim.nas_search.space import DEPTHS, EXPANSIONS, KERNELS, NasNetwork, NasSpace
+from mcusim.native.structs import Words
 from mcusim.runtime.runtime import find_runtime
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
@@ -70,17 +80,19 @@ def network_figures(space: NasSpace, choices: Array, runtime: str, isa: str, in_
 def _figures(space: NasSpace, choices: Array, runtime: str, isa: str, in_place: bool) -> NetworkFigures:
     rows, rules, extra = _rows(space, runtime, in_place)
     ids, counts = network_parts(choices)
-    out = np.zeros(len(choices) * P.FIGURES, np.int64)
-    most = int(counts.max(initial=1))
-    blocks = np.zeros((most * (BLOCKS + 1 + SCRATCHES) + 1) * P.WIDTH, np.int64)
-    blocks[P.BYTES] = extra["input"]
-    array = rules.runtime.array is not None
-    P.figures_of(rows.reshape(-1), ids, counts, blocks, out, len(choices), rows.shape[1], int(array))
-    values = out.reshape(-1, P.FIGURES)
-    ram = values[:, P.ARENA] + values[:, P.SHARED] + values[:, P.RUNTIME] + extra["filters"]
-    masks, places = np.unique(values[:, P.SYMBOLS], return_inverse=True)
+    networks = SearchedNetworks(np.zeros(len(choices) * SearchedNetwork.WORDS, np.int64))
+    most = int(counts.max(initial=1)) * (BLOCKS + 1 + SCRATCHES) + 1
+    blocks, segments = PlacedBlocks(np.zeros(most * PlacedBlock.WORDS, np.int64)), SegmentRows(rows.reshape(-1))
+    task = PlacementTask(np.zeros(PlacementTask.WORDS, np.int64))
+    task.rows, task.parts, task.part_counts = segments, Words(ids), Words(counts)
+    task.blocks, task.networks, task.count = blocks, networks, len(choices)
+    task.static_array, task.input_bytes = rules.runtime.array is not None, extra["input"]
+    place(task)
+    values = networks.records.table(len(choices))
+    ram = values["arena"] + values["shared"] + values["runtime"] + extra["filters"]
+    masks, places = np.unique(values["symbols"], return_inverse=True)
     code = np.array([_code(runtime, in_place, int(mask), isa) for mask in masks], np.int64)[places]
-    return NetworkFigures(values[:, P.MACS], ram, values[:, P.STORED] + values[:, P.TABLES] + code + extra["tables"])
+    return NetworkFigures(values["macs"], ram, values["stored"] + values["tables"] + code + extra["tables"])
 
 
 def network_parts(choices: Array) -> tuple[Array, Array]:

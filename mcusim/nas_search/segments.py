@@ -32,6 +32,7 @@ from mcusim.runtime.runtime import Runtime, find_runtime
 
 PARTS = 2 + 2 * len(STAGES) * len(KERNELS) * len(EXPANSIONS)  # of a space
 PER_CHANNEL = 8  # bytes of a multiplier and a shift
+BLOCK = 3 * L.PHASES  # figures of a block
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -91,18 +92,19 @@ class SegmentRules:
     def row(self, stored: Graph) -> Array:
         """Of a part, as its file would have it."""
         graph = self.runtime.executed(stored)
-        row = np.zeros(L.ROW, np.int64)
-        row[L.STEPS] = len(graph.operators)
+        row = L.SegmentRow(np.zeros(L.SegmentRow.WORDS, np.int64))
+        row.steps = len(graph.operators)
         self._bytes(graph, stored, row)
         blocks = self._blocks(graph)
         inner = [block for name, block in blocks if name == "inner"]
         ends = {name: block for name, block in blocks if name != "inner"}
-        row[L.INPUT_LAST] = ends["input"][1]
-        row[L.OUT_FIRST], row[L.OUT_BYTES] = ends["output"][0], ends["output"][2]
-        row[L.COUNT] = len(inner)
+        row.input_last = ends["input"][1]
+        row.out_first, row.out_bytes = ends["output"][0], ends["output"][2]
+        row.block_count = len(inner)
         assert len(inner) <= L.BLOCKS, "a part has more tensors than a row has room for"
-        row[L.FIELDS : L.FIELDS + L.BLOCK * len(inner)] = [value for block in inner for value in block]
-        return row
+        for index, block in enumerate(inner):
+            row.blocks[index].phases.table(L.PHASES)[:] = [block[:3], block[3:]]
+        return row.array
 
     def _blocks(self, graph: Graph) -> list[tuple[str, tuple[int, ...]]]:
         """Lives of the tensors: two phases each (first, last, bytes), the second of 0 bytes where there is one."""
@@ -113,37 +115,37 @@ class SegmentRules:
         else:
             for block in array_blocks(graph, rules.in_place if self.in_place else None):
                 phases = [value for p in block.phases for value in (p.first, p.last, p.bytes)]
-                assert len(phases) <= L.BLOCK, "a chain of more than two tensors in place"
-                lives.append(((*phases, *(0,) * (L.BLOCK - len(phases))), block.phases[0].tensor))
+                assert len(phases) <= BLOCK, "a chain of more than two tensors in place"
+                lives.append(((*phases, *(0,) * (BLOCK - len(phases))), block.phases[0].tensor))
         for figures, tensor in lives:
             name = "input" if tensor == graph.inputs[0] else "output" if tensor == graph.outputs[0] else "inner"
             blocks.append((name, figures))
         return blocks
 
-    def _bytes(self, graph: Graph, stored: Graph, row: Array) -> None:
+    def _bytes(self, graph: Graph, stored: Graph, row: L.SegmentRow) -> None:
         """Multiply-accumulates, what lies in flash and beside the activations; ``stored`` is the graph of the file."""
         shapes = [geometry(graph, op) for op in graph.operators]
-        row[L.MACS] = sum(g.macs for g in shapes)
+        row.macs = sum(g.macs for g in shapes)
         constants = [t for t in stored.tensors if t.data is not None]
-        row[L.STORED] = sum(t.bytes for t in constants)
-        row[L.SYMBOLS] = self.mask(graph)
+        row.stored = sum(t.bytes for t in constants)
+        row.symbols = self.mask(graph)
         costs, rules = self.costs, self.runtime.array
         nodes = sum(costs.node_bytes(graph, op) for op in graph.operators)
         channels = sum(g.out_c for g in shapes if g.type in costs.arrays)
         if rules is not None:
-            row[L.STORED] = sum(graph.tensors[t].bytes for t in _read(graph))
-            row[L.TABLES] = PER_CHANNEL * channels + nodes
-            row[L.SHARED] = rules.scratch(shapes, self.in_place, rules.im2col[0])
+            row.stored = sum(graph.tensors[t].bytes for t in _read(graph))
+            row.tables = PER_CHANNEL * channels + nodes
+            row.shared = rules.scratch(shapes, self.in_place, rules.im2col[0])
             return
         # the part's input is the output of the one before
         scales = 2 * channels + len(stored.tensors) - len(constants) - 1
-        row[L.TABLES] = PAIR_BYTES * scales + TENSOR_BYTES * (len(stored.tensors) - 1)
-        row[L.RUNTIME] = nodes + channels * costs.per_channel_bytes
+        row.tables = PAIR_BYTES * scales + TENSOR_BYTES * (len(stored.tensors) - 1)
+        row.runtime = nodes + channels * costs.per_channel_bytes
         sizes = [costs.scratch(graph, op, g) for op, g in zip(graph.operators, shapes, strict=True)]
         kept = [pair for pair in enumerate(sizes) if pair[1]]
         assert len(kept) <= L.SCRATCHES, "a part has more scratch buffers than a row has room for"
-        row[L.BUFFERS] = len(kept)
-        row[L.SCRATCH : L.SCRATCH + 2 * len(kept)] = [value for pair in kept for value in pair]
+        row.buffer_count = len(kept)
+        row.buffers.table(len(kept))[:] = kept
 
 
 def _read(graph: Graph) -> list[int]:

@@ -137,6 +137,8 @@ class Struct:
         for name, hint in get_type_hints(cls, include_extras=True).items():
             if get_origin(hint) is ClassVar or hint is ClassVar:
                 continue
+            if hasattr(Struct, name):
+                raise TypeError(f"{cls.__name__}.{name}: every struct has an attribute of that name already")
             field = _field(f"{cls.__name__}.{name}", name, end, hint)
             cls.FIELDS[name] = field
             setattr(cls, name, _Descriptor(field))

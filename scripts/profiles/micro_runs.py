@@ -15,7 +15,8 @@ from mcusim.emulator.emulator import Emulator
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.calls.filter_bytes import filter_bytes
 from mcusim.kernels.cost.fitted import kinds as fitted
-from mcusim.kernels.cost.fitted import nest as nests
+from mcusim.kernels.cost.fitted.call import empty_call
+from mcusim.kernels.cost.fitted.nest_call import LEVELS
 from mcusim.kernels.kernel_set import Kernel, load_set
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
@@ -209,25 +210,15 @@ class Bench:
         from mcusim.memory.system import MemorySystem
 
         inputs = [address for address in places.inputs if address]
-        p = np.zeros(nests.SLOTS + 2 * len(inputs), np.int64)
-        for slot, value in fitted.slots(g, whole(g), sizes).items():
-            p[slot] = value
-        p[nests.IN], p[nests.IN2] = inputs[0], inputs[-1]
-        p[nests.W], p[nests.OUT], p[nests.BIAS] = places.filter, places.outputs[0], places.bias
-        p[nests.MUL], p[nests.SHIFT], p[nests.SCR], p[nests.CALL] = (
-            places.multiplier,
-            places.shift,
-            places.scratch,
-            places.call,
-        )
-        p[nests.PLAY] = self.areas is APART
-        p[nests.SPLITS], p[nests.MORE] = self.core == "cortex-m4", len(inputs)
-        p[nests.SLOTS :: 2] = inputs
-        p[nests.SLOTS + 1 :: 2] = [sizes[f"input{n}"] for n in range(len(inputs))]
-        p[nests.BYTES] = self.kernels.name == "cmsis-nano"
+        call = empty_call([(address, sizes[f"input{n}"]) for n, address in enumerate(inputs)])
+        fitted.describe(call, g, whole(g), sizes)
+        call.filter, call.output, call.bias = places.filter, places.outputs[0], places.bias
+        call.multiplier, call.shift, call.scratch = places.multiplier, places.shift, places.scratch
+        call.structure, call.plays = places.call, self.areas is APART
+        call.splits_words, call.bytewise = self.core == "cortex-m4", self.kernels.name == "cmsis-nano"
         memory = MemorySystem(self.machine)
-        fitted.nest(kind)(memory.state, p)
+        fitted.nest(kind)(memory.state, call)
         played = {
             n: (r["reads"], r["writes"], r["read_bytes"], r["write_bytes"]) for n, r in memory.by_region().items()
         }
-        return p[nests.COUNT : nests.COUNT + nests.LEVELS].copy(), played
+        return call.levels.table(LEVELS)["count"].copy(), played

@@ -7,162 +7,178 @@ written over along more than one step.
 
 from __future__ import annotations
 
-from typing import Any
+from mcusim.nas_search.placement.placement_layout import (
+    PHASES,
+    LivePhase,
+    PlacedBlock,
+    PlacedBlocks,
+    PlacementTask,
+    SearchedNetwork,
+    SegmentRow,
+)
+from mcusim.native.compile import native
 
-import numpy as np
-
-from mcusim.nas_search.placement import placement_layout as S
-from mcusim.native.compile import State, native
-
-FIRST, LAST, BYTES, FIRST_2, LAST_2, BYTES_2, OFFSET, TAKEN = range(8)
-WIDTH = 8  # figures of a block: two phases, its offset, whether it is placed
-ARENA, ALONE, MACS, STORED, TABLES, SHARED, RUNTIME, SYMBOLS = range(8)
-FIGURES = 8
 ALIGN = 16
 
-Array = np.ndarray[Any, np.dtype[np.int64]]
+
+@native
+def _size(block: PlacedBlock) -> int:
+    return max(block.phases[0].bytes, block.phases[1].bytes)
 
 
 @native
-def _size(b: State, block: int) -> int:
-    size: int = max(b[block + BYTES], b[block + BYTES_2])
-    return size
-
-
-@native
-def _next(b: State, n: int, last_first: int) -> int:
-    """The largest block that is not placed; of equal ones the first, or the last."""
-    found, size = -1, -1
+def _largest(blocks: PlacedBlocks, n: int, last_first: int) -> int:
+    """The index of the largest block that is not placed; of equal ones the first, or the last."""
+    index, size = -1, -1
     for i in range(n):
-        block = i * WIDTH
-        if b[block + TAKEN] == 0:
-            own = _size(b, block)
+        block = blocks.records[i]
+        if block.placed == 0:
+            own = _size(block)
             if own > size or (own == size and last_first):
-                found, size = block, own
-    return found
+                index, size = i, own
+    return index
 
 
 @native
-def _end(b: State, new: int, old: int) -> int:
+def _overlap(phase: LivePhase, other: LivePhase) -> int:
+    """Whether they live at the same time."""
+    return 1 if phase.first <= other.last and other.first <= phase.last else 0
+
+
+@native
+def _end(new: PlacedBlock, old: PlacedBlock) -> int:
     """The end of a phase of ``old`` that overlaps ``new`` where that is; its offset where none does."""
-    offset, taken = b[new + OFFSET], b[old + OFFSET]
-    end: int = offset
-    for p in range(0, 6, 3):
-        size = b[new + p + BYTES]
-        if size == 0 and p > 0:
+    end = new.start
+    for p in range(PHASES):
+        phase = new.phases[p]
+        if phase.bytes == 0 and p > 0:
             continue
-        for q in range(0, 6, 3):
-            other = b[old + q + BYTES]
-            if other == 0 and q > 0:
+        for q in range(PHASES):
+            other = old.phases[q]
+            if other.bytes == 0 and q > 0:
                 continue
-            together = b[new + p + FIRST] <= b[old + q + LAST] and b[old + q + FIRST] <= b[new + p + LAST]
-            if together and taken < offset + size and offset < taken + other:
-                end = max(end, taken + other)
+            inside = old.start < new.start + phase.bytes and new.start < old.start + other.bytes
+            if inside and _overlap(phase, other):
+                end = max(end, old.start + other.bytes)
     return end
 
 
 @native
-def _placed(b: State, n: int, last_first: int) -> int:
+def _furthest(blocks: PlacedBlocks, n: int, new: PlacedBlock) -> int:
+    """Where ``new`` may begin, seen from where it is: behind what is in its way."""
+    furthest = new.start
+    for i in range(n):
+        if blocks.records[i].placed:
+            furthest = max(furthest, _end(new, blocks.records[i]))
+    return furthest
+
+
+@native
+def _placed(blocks: PlacedBlocks, n: int, last_first: int) -> int:
     """Each block, by falling size, at the lowest offset that is free while it lives; the end of all."""
     total = 0
     for i in range(n):
-        b[i * WIDTH + TAKEN] = 0
+        blocks.records[i].placed = 0
     for _ in range(n):
-        new = _next(b, n, last_first)
-        b[new + OFFSET] = 0
-        moved = 1
-        while moved:
-            moved, furthest = 0, b[new + OFFSET]
-            for i in range(n):
-                if b[i * WIDTH + TAKEN]:
-                    furthest = max(furthest, _end(b, new, i * WIDTH))
-            if furthest > b[new + OFFSET]:
-                b[new + OFFSET] = furthest
-                moved = 1
-        b[new + TAKEN] = 1
-        total = max(total, b[new + OFFSET] + _size(b, new))
+        new = blocks.records[_largest(blocks, n, last_first)]
+        new.start = 0
+        furthest = _furthest(blocks, n, new)
+        while furthest > new.start:
+            new.start = furthest
+            furthest = _furthest(blocks, n, new)
+        new.placed = 1
+        total = max(total, new.start + _size(new))
     return total
 
 
 @native
-def first_fit_bytes(b: State, n: int) -> int:
-    """The array of ``n`` blocks of ``b``, byte by byte."""
-    return _placed(b, n, 0)
+def first_fit_bytes(blocks: PlacedBlocks, n: int) -> int:
+    """The array of the first ``n`` blocks, byte by byte."""
+    return _placed(blocks, n, 0)
 
 
 @native
-def greedy_bytes(b: State, n: int) -> int:
-    """The arena of ``n`` blocks of ``b``, each rounded up to a multiple of the alignment."""
+def greedy_bytes(blocks: PlacedBlocks, n: int) -> int:
+    """The arena of the first ``n`` blocks, each rounded up to a multiple of the alignment."""
     for i in range(n):
-        b[i * WIDTH + BYTES] = (b[i * WIDTH + BYTES] + ALIGN - 1) // ALIGN * ALIGN
-    return _placed(b, n, 1)
+        phase = blocks.records[i].phases[0]
+        phase.bytes = (phase.bytes + ALIGN - 1) // ALIGN * ALIGN
+    return _placed(blocks, n, 1)
 
 
 @native
-def _block(b: State, n: int, first: int, last: int, size: int) -> None:
-    block = n * WIDTH
-    b[block + FIRST], b[block + LAST], b[block + BYTES] = first, last, size
-    b[block + FIRST_2], b[block + LAST_2], b[block + BYTES_2] = 0, 0, 0
+def _live(block: PlacedBlock, first: int, last: int, size: int) -> None:
+    """A block of one tensor."""
+    phase, none = block.phases[0], block.phases[1]
+    phase.first, phase.last, phase.bytes = first, last, size
+    none.first, none.last, none.bytes = 0, 0, 0
 
 
 @native
-def _joined(t: State, ids: State, at: int, count: int, b: State, out: State, o: int, row: int) -> int:
-    """The blocks of a network whose parts are ``ids[at : at + count]``, as they are made; sums of figures in ``out``
-    from ``o`` on."""
+def _inner(blocks: PlacedBlocks, n: int, part: SegmentRow, step: int) -> int:
+    """The blocks inside a part that begins at ``step``, behind the first ``n``; how many there are then."""
+    for i in range(part.block_count):
+        block = blocks.records[n]
+        for p in range(PHASES):
+            phase, own = block.phases[p], part.blocks[i].phases[p]
+            shift = step if own.bytes or p == 0 else 0
+            phase.first, phase.last, phase.bytes = own.first + shift, own.last + shift, own.bytes
+        n += 1
+    return n
+
+
+@native
+def _add(network: SearchedNetwork, part: SegmentRow) -> None:
+    """The part's figures to the network's."""
+    network.macs += part.macs
+    network.stored += part.stored
+    network.tables += part.tables
+    network.shared = max(network.shared, part.shared)
+    network.runtime += part.runtime
+    network.symbols |= part.symbols
+
+
+@native
+def _join(task: PlacementTask, first: int, count: int, network: SearchedNetwork) -> int:
+    """The blocks of a network of ``count`` parts from the number ``first`` on, as they are made; how many there are."""
+    blocks = task.blocks
     n, step, made = 1, 0, 0  # the network's input is block 0, its bytes are there
     for k in range(count):
-        part = ids[at + k] * row
-        b[made * WIDTH + LAST] = step + t[part + S.INPUT_LAST]
-        for i in range(t[part + S.COUNT]):
-            inner = part + S.FIELDS + i * S.BLOCK
-            _block(b, n, step + t[inner], step + t[inner + 1], t[inner + 2])
-            if t[inner + 5]:
-                block = n * WIDTH
-                b[block + FIRST_2], b[block + LAST_2] = step + t[inner + 3], step + t[inner + 4]
-                b[block + BYTES_2] = t[inner + 5]
-            n += 1
+        part = task.rows.records[task.parts[first + k]]
+        blocks.records[made].phases[0].last = step + part.input_last
+        n = _inner(blocks, n, part, step)
         made = n
-        step += t[part + S.STEPS]
-        _block(b, n, step - t[part + S.STEPS] + t[part + S.OUT_FIRST], step - 1, t[part + S.OUT_BYTES])
+        _live(blocks.records[n], step + part.out_first, step + part.steps - 1, part.out_bytes)
         n += 1
-        out[o + MACS] += t[part + S.MACS]
-        out[o + STORED] += t[part + S.STORED]
-        out[o + TABLES] += t[part + S.TABLES]
-        out[o + SHARED] = max(out[o + SHARED], t[part + S.SHARED])
-        out[o + RUNTIME] += t[part + S.RUNTIME]
-        out[o + SYMBOLS] |= t[part + S.SYMBOLS]
+        step += part.steps
+        _add(network, part)
     return n
 
 
 @native
-def _scratch(t: State, ids: State, at: int, count: int, b: State, n: int, row: int) -> int:
-    """The kernels' scratch behind the blocks."""
+def _scratch(task: PlacementTask, first: int, count: int, n: int) -> int:
+    """The kernels' scratch behind the first ``n`` blocks; how many there are then."""
     step = 0
     for k in range(count):
-        part = ids[at + k] * row
-        for i in range(t[part + S.BUFFERS]):
-            buffer = part + S.SCRATCH + 2 * i
-            when = step + t[buffer]
-            _block(b, n, when, when, t[buffer + 1])
+        part = task.rows.records[task.parts[first + k]]
+        for i in range(part.buffer_count):
+            need = part.buffers[i]
+            _live(task.blocks.records[n], step + need.step, step + need.step, need.bytes)
             n += 1
-        step += t[part + S.STEPS]
+        step += part.steps
     return n
 
 
 @native
-def figures_of(t: State, ids: State, counts: State, b: State, out: State, networks: int, row: int, array: int) -> None:
-    """Figures of ``networks``, each of ``counts`` parts, whose ``ids`` follow one another; ``array``: a static array
-    byte by byte, else an interpreter's arena."""
-    at = 0
-    for number in range(networks):
-        own = number * FIGURES
-        size = b[BYTES]
-        _block(b, 0, 0, 0, size)
-        n = _joined(t, ids, at, counts[number], b, out, own, row)
-        if array:
-            out[own + ARENA] = first_fit_bytes(b, n)
+def place(task: PlacementTask) -> None:
+    """Fill in the figures of all networks."""
+    first = 0
+    for number in range(task.count):
+        network, count = task.networks.records[number], task.part_counts[number]
+        _live(task.blocks.records[0], 0, 0, task.input_bytes)
+        n = _join(task, first, count, network)
+        if task.static_array:
+            network.arena = first_fit_bytes(task.blocks, n)
         else:
-            n = _scratch(t, ids, at, counts[number], b, n, row)
-            out[own + ARENA] = greedy_bytes(b, n)
-        b[BYTES] = size
-        at += counts[number]
+            network.arena = greedy_bytes(task.blocks, _scratch(task, first, count, n))
+        first += count

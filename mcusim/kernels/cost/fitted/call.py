@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcusim.errors import UnsupportedError
-from mcusim.kernels.cost.fitted import nest as N
-from mcusim.kernels.cost.fitted.kinds import KINDS, kind_of, nest, slots
+from mcusim.kernels.cost.fitted.kinds import KINDS, describe, kind_of, nest
+from mcusim.kernels.cost.fitted.nest import ONE
+from mcusim.kernels.cost.fitted.nest_call import LEVELS, ListedWord, NestCall, NestOperand
 from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, LevelCost, Profile
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
@@ -24,7 +25,7 @@ from mcusim.memory.state_layout import MemoryState, RegionState
 from mcusim.model.geometry import Geometry, Tile
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
-_SLOT = {"filter": N.W, "bias": N.BIAS, "multiplier": N.MUL, "shift": N.SHIFT, "scratch": N.SCR}
+_FIELDS = ("filter", "bias", "multiplier", "shift", "scratch")  # roles that are a field of the call
 # what an operator that the set does not have is costed as, by its trait ``costed_as``; else as bytes that move
 _LIKE = {"elementwise": "reference_requantize"}
 
@@ -43,7 +44,7 @@ def replay_call(memory: MemoryState, call: Call, profile: Profile, costs: CoreCo
 
     What it waits for is counted in the memory's regions. Raises UnsupportedError for a kind without costs.
     """
-    kind, p = _parameters(call, profile)
+    kind, nest_call = _nest_call(call, profile)
     if kind not in costs.fitted:
         raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
     fitted_costs = costs.fitted[kind]
@@ -56,20 +57,20 @@ def replay_call(memory: MemoryState, call: Call, profile: Profile, costs: CoreCo
         cycles = np.rint(away[:, 0] * L.TICK).astype(np.int64)
         word, anew = replay.word_ticks(memory, alone)
         fetch = np.rint(away[:, 1] * word + away[:, 2] * anew).astype(np.int64)
-    listed = p.size + N.WORD * (np.cumsum(read) - read)
-    for slot, values in ((N.COST, cycles), (N.FETCH, fetch), (N.READS, read), (N.LISTED, listed)):
-        p[slot : slot + N.LEVELS] = values
-    p = np.concatenate((p, words))
-    p[N.PLAY], p[N.SPLITS] = 1, memory.bus_shift == 2
+    levels = nest_call.levels.table(LEVELS)
+    levels["listed"] = nest_call.array.size + ListedWord.WORDS * (np.cumsum(read) - read)
+    levels["cost"], levels["fetch"], levels["reads"] = cycles, fetch, read
+    nest_call = NestCall(np.concatenate((nest_call.array, words)))
+    nest_call.plays, nest_call.splits_words = 1, memory.bus_shift == 2
     if region is not None and not measured:
         _cold(memory, code, fitted_costs)
     for output, size in _outputs(call):
-        p[N.OUT], p[N.OUT_SIZE] = output, size
-        nest(kind)(memory, p)
-    counts = p[N.COUNT : N.COUNT + N.LEVELS]
+        nest_call.output, nest_call.output_size = output, size
+        nest(kind)(memory, nest_call)
+    counts = nest_call.levels.table(LEVELS)["count"]
     if region is not None:
-        region.stall += int(p[N.WAITED])
-        region.fetch_stall += int(p[N.WAITED])
+        region.stall += nest_call.waited
+        region.fetch_stall += nest_call.waited
     ticks = int(counts @ cycles)
     if alone is not None:
         replay.count_words(memory, alone, round(float(counts @ away[:, 1])))
@@ -91,12 +92,12 @@ class DeviceFault(NamedTuple):
 def device_fault(memory: MemoryState, call: Call, profile: Profile) -> DeviceFault | None:
     """The first access of the call that a core without unaligned accesses to Device memory faults on; the memory state
     is only looked at. Not modelled: where the first is inside a loop body."""
-    kind, p = _parameters(call, profile)
-    p[N.DEVICE_FAULTS] = 1
+    kind, nest_call = _nest_call(call, profile)
+    nest_call.seeks_fault = 1
     for output, size in _outputs(call):
-        p[N.OUT], p[N.OUT_SIZE] = output, size
-        nest(kind)(memory, p)
-    address, size, write = (int(p[slot]) for slot in (N.FAULT_ADDRESS, N.FAULT_SIZE, N.FAULT_WRITE))
+        nest_call.output, nest_call.output_size = output, size
+        nest(kind)(memory, nest_call)
+    address, size, write = nest_call.fault_address, nest_call.fault_size, nest_call.fault_write
     return DeviceFault(kind, address, size, bool(write)) if address else None
 
 
@@ -139,28 +140,34 @@ def _kind(call: Call, sizes: Mapping[str, int], profile: Profile) -> str:
     return kind_of(kernel.called_for(g).symbol, g, sizes) if kernel else _LIKE.get(g.traits.costed_as, "reference_move")
 
 
-def _parameters(call: Call, profile: Profile) -> tuple[str, Any]:
+def _nest_call(call: Call, profile: Profile) -> tuple[str, NestCall]:
     g, rows, places = call.geometry, call.rows, _places(call)
     sizes = _sizes(call, places)
     kind = _kind(call, sizes, profile)
-    p = np.zeros(N.SLOTS + 2 * len(places), np.int64)
-    for slot, value in slots(g, rows, sizes).items():
-        p[slot] = value
+    nest_call = empty_call(places)
+    describe(nest_call, g, rows, sizes)
     for role, address, _ in call.operands:
-        if role in _SLOT:
-            p[_SLOT[role]] = address
-    p[N.IN], p[N.IN2], p[N.CALL] = places[0][0], places[-1][0], call.node
-    p[N.BYTES], p[N.MORE] = profile.set == "cmsis-nano", len(places)
-    p[N.SLOTS :: 2], p[N.SLOTS + 1 :: 2] = zip(*places, strict=True)
-    return kind, p
+        if role in _FIELDS:
+            setattr(nest_call, role, address)
+    nest_call.structure, nest_call.bytewise = call.node, profile.set == "cmsis-nano"
+    return kind, nest_call
+
+
+def empty_call(inputs: Sequence[tuple[int, int]]) -> NestCall:
+    """A call of which nothing is known but address and bytes of its inputs."""
+    nest_call = NestCall(np.zeros(NestCall.WORDS + NestOperand.WORDS * len(inputs), np.int64))
+    nest_call.input, nest_call.second_input = inputs[0][0], inputs[-1][0]
+    nest_call.input_count = len(inputs)
+    nest_call.inputs.table(len(inputs))[:] = inputs
+    return nest_call
 
 
 @lru_cache(maxsize=512)
 def _as_arrays(kind: str, levels: tuple[LevelCost, ...]) -> tuple[Any, Any, Any, Any, Any]:
-    table = np.zeros((N.LEVELS, 6))
+    table = np.zeros((LEVELS, 6))
     table[: len(levels)] = [(level.cycles, level.waits, len(level.words), *level.away) for level in levels]
     cycles, waits, read = table[:, :3].T
-    words = np.array([(at, round(rate * N.ONE), 0) for level in levels for at, rate in level.words], np.int64)
+    words = np.array([(at, round(rate * ONE), 0) for level in levels for at, rate in level.words], np.int64)
     return np.rint(cycles * L.TICK).astype(np.int64), waits * L.TICK, read.astype(np.int64), words, table[:, 3:]
 
 

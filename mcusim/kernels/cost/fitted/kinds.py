@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from mcusim.kernels.cost.fitted.nest_call import NestCall
 from mcusim.model.geometry import Geometry, Tile
 
 
@@ -259,21 +260,18 @@ def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
     return "reference_pad-wide" if symbol == "reference_pad" and g.item > 1 else symbol
 
 
-def slots(g: Geometry, rows: Tile, sizes: Mapping[str, int]) -> dict[int, int]:
-    """The parameters of a nest that do not depend on where the operands are."""
-    from mcusim.kernels.cost.fitted import nest as N
-
-    result: dict[int, int] = {
-        N.BATCH: g.batch, N.IN_H: rows.in_rows, N.IN_W: g.in_w, N.IN_C: g.in_c, N.ROWS: rows.out_rows,
-        N.OUT_W: g.out_w, N.OUT_C: g.out_c, N.KH: g.kernel_h, N.KW: g.kernel_w, N.SH: g.stride_h, N.SW: g.stride_w,
-        N.DH: g.dilation_h, N.DW: g.dilation_w, N.PT: g.pad_top - rows.out_row * g.stride_h + rows.in_row,
-        N.PL: g.pad_left, N.DM: g.depth_multiplier,
-    }  # fmt: skip
-    result[N.SIZE], result[N.SIZE2] = sizes.get("input0", 0), sizes.get("input1", 0)
-    result[N.OUT_SIZE], result[N.ITEM] = sizes.get("output", 0), g.batch * rows.out_rows * g.out_w * g.out_c
-    result[N.ELEMENT] = g.item
-    result[N.PIECES] = _pieces(g)
-    return result
+def describe(call: NestCall, g: Geometry, rows: Tile, sizes: Mapping[str, int]) -> None:
+    """Fill in what of a call does not depend on where the operands are."""
+    call.batch, call.rows = g.batch, rows.out_rows
+    call.in_h, call.in_w, call.in_c = rows.in_rows, g.in_w, g.in_c
+    call.out_w, call.out_c = g.out_w, g.out_c
+    call.kernel_h, call.kernel_w, call.stride_h, call.stride_w = g.kernel_h, g.kernel_w, g.stride_h, g.stride_w
+    call.dilation_h, call.dilation_w = g.dilation_h, g.dilation_w
+    call.pad_top, call.pad_left = g.pad_top - rows.out_row * g.stride_h + rows.in_row, g.pad_left
+    call.depth_multiplier = g.depth_multiplier
+    call.input_size, call.second_size = sizes.get("input0", 0), sizes.get("input1", 0)
+    call.output_size, call.output_elements = sizes.get("output", 0), g.batch * rows.out_rows * g.out_w * g.out_c
+    call.element, call.pieces = g.item, _pieces(g)
 
 
 def _pieces(g: Geometry) -> int:

@@ -7,143 +7,151 @@ Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. No
 
 from __future__ import annotations
 
-from mcusim.kernels.cost.fitted import nest as N
 from mcusim.kernels.cost.fitted.nest import bank_conflict, iterations, load, load_requantization, step, store
-from mcusim.native.compile import State, native
+from mcusim.kernels.cost.fitted.nest_call import NestCall
+from mcusim.memory.state_layout import MemoryState
+from mcusim.native.compile import native
 
 
 @native
-def window(s: State, p: State, image: int, y: int, x: int, channel: int) -> None:
+def window(memory: MemoryState, call: NestCall, image: int, y: int, x: int, channel: int) -> None:
     """The products of one output."""
-    depth, item = p[N.IN_C], p[N.ELEMENT]
-    w = p[N.W] + channel * p[N.KH] * p[N.KW] * depth
-    iterations(s, p, 14, p[N.KH])
-    for i in range(p[N.KH]):
-        step(s, p, 4, 1)
-        iterations(s, p, 11, p[N.KW])
-        iy = y + i * p[N.DH]
-        for j in range(p[N.KW]):
-            ix = x + j * p[N.DW]
-            if iy < 0 or iy >= p[N.IN_H] or ix < 0 or ix >= p[N.IN_W]:
-                step(s, p, 5, 1)
+    depth, item = call.in_c, call.element
+    w = call.filter + channel * call.kernel_h * call.kernel_w * depth
+    iterations(memory, call, 14, call.kernel_h)
+    for i in range(call.kernel_h):
+        step(memory, call, 4, 1)
+        iterations(memory, call, 11, call.kernel_w)
+        iy = y + i * call.dilation_h
+        for j in range(call.kernel_w):
+            ix = x + j * call.dilation_w
+            if iy < 0 or iy >= call.in_h or ix < 0 or ix >= call.in_w:
+                step(memory, call, 5, 1)
             else:
-                source = p[N.IN] + ((image * p[N.IN_H] + iy) * p[N.IN_W] + ix) * depth * item
-                step(s, p, 6, 1)
-                iterations(s, p, 8, depth)
+                source = call.input + ((image * call.in_h + iy) * call.in_w + ix) * depth * item
+                step(memory, call, 6, 1)
+                iterations(memory, call, 8, depth)
                 for k in range(depth):
-                    load(s, p, source + k * item, item)
-                    load(s, p, w + k, 1)
-                    bank_conflict(s, p, 17, source + k * item, w + k)
-                    step(s, p, 7, 1)
+                    load(memory, call, source + k * item, item)
+                    load(memory, call, w + k, 1)
+                    bank_conflict(memory, call, 17, source + k * item, w + k)
+                    step(memory, call, 7, 1)
             w += depth
 
 
 @native
-def convolution(s: State, p: State) -> None:
+def convolution(memory: MemoryState, call: NestCall) -> None:
     """Every output by plain loops: call, pixel, output, row, outside, tap, mac."""
-    step(s, p, 1, 1)
-    at = p[N.OUT]
-    for pixel in range(p[N.BATCH] * p[N.ROWS] * p[N.OUT_W]):
-        row = pixel // p[N.OUT_W]
-        y, image = row % p[N.ROWS], row // p[N.ROWS]
-        step(s, p, 2, 1)
-        for c in range(p[N.OUT_C]):
-            window(s, p, image, y * p[N.SH] - p[N.PT], pixel % p[N.OUT_W] * p[N.SW] - p[N.PL], c)
-            load_requantization(s, p, c, 1)
-            step(s, p, 3, 1)
-            store(s, p, at, p[N.ELEMENT])
-            at += p[N.ELEMENT]
+    step(memory, call, 1, 1)
+    at = call.output
+    for pixel in range(call.batch * call.rows * call.out_w):
+        row = pixel // call.out_w
+        y, image = row % call.rows, row // call.rows
+        step(memory, call, 2, 1)
+        for c in range(call.out_c):
+            window(
+                memory,
+                call,
+                image,
+                y * call.stride_h - call.pad_top,
+                pixel % call.out_w * call.stride_w - call.pad_left,
+                c,
+            )
+            load_requantization(memory, call, c, 1)
+            step(memory, call, 3, 1)
+            store(memory, call, at, call.element)
+            at += call.element
 
 
 @native
-def taps(s: State, p: State, image: int, y: int, x: int, channel: int) -> None:
+def taps(memory: MemoryState, call: NestCall, image: int, y: int, x: int, channel: int) -> None:
     """The products of one output of a depthwise convolution."""
-    w = p[N.W] + channel
-    iterations(s, p, 11, p[N.KH])
-    for i in range(p[N.KH]):
-        step(s, p, 5, 1)
-        iterations(s, p, 8, p[N.KW])
-        iy = y + i * p[N.DH]
-        for j in range(p[N.KW]):
-            ix = x + j * p[N.DW]
-            if iy < 0 or iy >= p[N.IN_H] or ix < 0 or ix >= p[N.IN_W]:
-                step(s, p, 6, 1)
+    w = call.filter + channel
+    iterations(memory, call, 11, call.kernel_h)
+    for i in range(call.kernel_h):
+        step(memory, call, 5, 1)
+        iterations(memory, call, 8, call.kernel_w)
+        iy = y + i * call.dilation_h
+        for j in range(call.kernel_w):
+            ix = x + j * call.dilation_w
+            if iy < 0 or iy >= call.in_h or ix < 0 or ix >= call.in_w:
+                step(memory, call, 6, 1)
             else:
-                source = ((image * p[N.IN_H] + iy) * p[N.IN_W] + ix) * p[N.IN_C] + channel // p[N.DM]
-                source = p[N.IN] + source * p[N.ELEMENT]
-                load(s, p, source, p[N.ELEMENT])
-                load(s, p, w, 1)
-                bank_conflict(s, p, 14, source, w)
-                step(s, p, 7, 1)
-            w += p[N.OUT_C]
+                source = ((image * call.in_h + iy) * call.in_w + ix) * call.in_c + channel // call.depth_multiplier
+                source = call.input + source * call.element
+                load(memory, call, source, call.element)
+                load(memory, call, w, 1)
+                bank_conflict(memory, call, 14, source, w)
+                step(memory, call, 7, 1)
+            w += call.out_c
 
 
 @native
-def depthwise(s: State, p: State) -> None:
+def depthwise(memory: MemoryState, call: NestCall) -> None:
     """Any depth multiplier: call, pixel, channel, output, row, outside, mac."""
-    step(s, p, 1, 1)
-    at = p[N.OUT]
-    for pixel in range(p[N.BATCH] * p[N.ROWS] * p[N.OUT_W]):
-        row = pixel // p[N.OUT_W]
-        y, image = row % p[N.ROWS] * p[N.SH] - p[N.PT], row // p[N.ROWS]
-        step(s, p, 2, 1)
-        for c in range(p[N.OUT_C]):
-            if c % p[N.DM] == 0:
-                step(s, p, 3, 1)
-            taps(s, p, image, y, pixel % p[N.OUT_W] * p[N.SW] - p[N.PL], c)
-            load_requantization(s, p, c, 1)
-            step(s, p, 4, 1)
-            store(s, p, at, p[N.ELEMENT])
-            at += p[N.ELEMENT]
+    step(memory, call, 1, 1)
+    at = call.output
+    for pixel in range(call.batch * call.rows * call.out_w):
+        row = pixel // call.out_w
+        y, image = row % call.rows * call.stride_h - call.pad_top, row // call.rows
+        step(memory, call, 2, 1)
+        for c in range(call.out_c):
+            if c % call.depth_multiplier == 0:
+                step(memory, call, 3, 1)
+            taps(memory, call, image, y, pixel % call.out_w * call.stride_w - call.pad_left, c)
+            load_requantization(memory, call, c, 1)
+            step(memory, call, 4, 1)
+            store(memory, call, at, call.element)
+            at += call.element
 
 
 @native
-def fully_connected(s: State, p: State) -> None:
+def fully_connected(memory: MemoryState, call: NestCall) -> None:
     """One output after another: call, output, mac."""
-    depth, item = p[N.IN_C], p[N.ELEMENT]
-    step(s, p, 1, 1)
-    for b in range(p[N.BATCH]):
-        for c in range(p[N.OUT_C]):
+    depth, item = call.in_c, call.element
+    step(memory, call, 1, 1)
+    for b in range(call.batch):
+        for c in range(call.out_c):
             for k in range(depth):
-                x, w = p[N.IN] + (b * depth + k) * item, p[N.W] + c * depth + k
-                load(s, p, x, item)
-                load(s, p, w, 1)
-                bank_conflict(s, p, 7, x, w)
-                step(s, p, 3, 1)
-            iterations(s, p, 4, depth)
-            load_requantization(s, p, c, 1)
-            step(s, p, 2, 1)
-            store(s, p, p[N.OUT] + (b * p[N.OUT_C] + c) * item, item)
+                x, w = call.input + (b * depth + k) * item, call.filter + c * depth + k
+                load(memory, call, x, item)
+                load(memory, call, w, 1)
+                bank_conflict(memory, call, 7, x, w)
+                step(memory, call, 3, 1)
+            iterations(memory, call, 4, depth)
+            load_requantization(memory, call, c, 1)
+            step(memory, call, 2, 1)
+            store(memory, call, call.output + (b * call.out_c + c) * item, item)
 
 
 @native
-def vector_by_turns(s: State, p: State, turn: int) -> None:
+def vector_by_turns(memory: MemoryState, call: NestCall, turn: int) -> None:
     """A vector by two rows at a time, ``turn`` elements in one turn of the loop by words, the rest one by one."""
-    depth, channels = p[N.IN_C], p[N.OUT_C]
-    step(s, p, 1, 1)
-    for b in range(p[N.BATCH]):
-        step(s, p, 2, 1)
-        x = p[N.IN] + b * depth
+    depth, channels = call.in_c, call.out_c
+    step(memory, call, 1, 1)
+    for b in range(call.batch):
+        step(memory, call, 2, 1)
+        x = call.input + b * depth
         for c in range(0, channels, 2):
             rows = min(2, channels - c)
             level = 3 if rows == 2 else 6
             for size in (4, 1):
                 begin, end = (0, depth // turn * turn) if size == 4 else (depth // turn * turn, depth)
                 for k in range(begin, end, size):
-                    load(s, p, x + k, size)
+                    load(memory, call, x + k, size)
                     for i in range(rows):
-                        load(s, p, p[N.W] + (c + i) * depth + k, size)
-                        bank_conflict(s, p, 14 + rows + size // 4, x + k, p[N.W] + (c + i) * depth + k)
-                    step(s, p, level + 1 if size == 4 else level + 2, 1)
-            iterations(s, p, 9, depth // turn)
-            iterations(s, p, 12, depth % turn)
+                        load(memory, call, call.filter + (c + i) * depth + k, size)
+                        bank_conflict(memory, call, 14 + rows + size // 4, x + k, call.filter + (c + i) * depth + k)
+                    step(memory, call, level + 1 if size == 4 else level + 2, 1)
+            iterations(memory, call, 9, depth // turn)
+            iterations(memory, call, 12, depth % turn)
             for i in range(rows):
-                load_requantization(s, p, c + i, 1)
-                step(s, p, level, 1)
-                store(s, p, p[N.OUT] + b * channels + c + i, 1)
+                load_requantization(memory, call, c + i, 1)
+                step(memory, call, level, 1)
+                store(memory, call, call.output + b * channels + c + i, 1)
 
 
 @native
-def vector_by_rows(s: State, p: State) -> None:
+def vector_by_rows(memory: MemoryState, call: NestCall) -> None:
     """``cmsis_fully_connected``: call, vector, pair, quad, element, odd, odd_quad, odd_element."""
-    vector_by_turns(s, p, 4)
+    vector_by_turns(memory, call, 4)

@@ -9,507 +9,508 @@ than 128 pairs of taps.
 
 from __future__ import annotations
 
-from mcusim.kernels.cost.fitted import nest as N
 from mcusim.kernels.cost.fitted.nest import iterations, load, step, store
-from mcusim.native.compile import State, native
+from mcusim.kernels.cost.fitted.nest_call import NestCall
+from mcusim.memory.state_layout import MemoryState
+from mcusim.native.compile import native
 
 IMAGE, TAPS, DEPTH = 1, 2, 3  # how a function is special: unrolled for 3x3x3, any patch, unrolled for one depth
 LONGEST = 256  # bytes of a patch that are put together on the stack
 
 
 @native
-def checked(s: State, p: State, level: int) -> None:
+def checked(memory: MemoryState, call: NestCall, level: int) -> None:
     """Shift and bias of every channel, to see whether their sums are quick."""
-    for c in range(p[N.OUT_C]):
-        load(s, p, p[N.SHIFT] + 4 * c, 4)
-        if p[N.BIAS]:
-            load(s, p, p[N.BIAS] + 4 * c, 4)
-    step(s, p, level, p[N.OUT_C])
+    for c in range(call.out_c):
+        load(memory, call, call.shift + 4 * c, 4)
+        if call.bias:
+            load(memory, call, call.bias + 4 * c, 4)
+    step(memory, call, level, call.out_c)
 
 
 @native
-def part(s: State, p: State, source: int, size: int, together: int) -> None:
+def part(memory: MemoryState, call: NestCall, source: int, size: int, together: int) -> None:
     """One to three bytes; two, and with ``together`` those of three, as a halfword."""
     halves = 1 if size == 2 or (size == 3 and together) else 0
     if halves:
-        load(s, p, source, 2)
+        load(memory, call, source, 2)
     for k in range(2 * halves, size):
-        load(s, p, source + k, 1)
+        load(memory, call, source + k, 1)
 
 
 @native
-def widened(s: State, p: State, source: int, to: int, count: int, level: int) -> None:
+def widened(memory: MemoryState, call: NestCall, source: int, to: int, count: int, level: int) -> None:
     """Bytes as elements of a column from ``to`` on: ``level`` a group of four, the next what is left; the loop of the
     groups behind."""
-    iterations(s, p, level + 2, count // 4)
+    iterations(memory, call, level + 2, count // 4)
     for k in range(0, count - 3, 4):
-        load(s, p, source + k, 4)
-        step(s, p, level, 1)
-        store(s, p, to + 4 * k, 4)
-        store(s, p, to + 4 * k + 4, 4)
+        load(memory, call, source + k, 4)
+        step(memory, call, level, 1)
+        store(memory, call, to + 4 * k, 4)
+        store(memory, call, to + 4 * k + 4, 4)
     rest = count & 3
     if rest:
-        part(s, p, source + count - rest, rest, 1 if to == p[N.SCR] or p[N.SPLITS] == 0 else 0)
-        step(s, p, level + 1, 1)
-        store(s, p, to + 4 * (count - rest), 4)
-        store(s, p, to + 4 * (count - rest) + 4, 4)
+        part(memory, call, source + count - rest, rest, 1 if to == call.scratch or call.splits_words == 0 else 0)
+        step(memory, call, level + 1, 1)
+        store(memory, call, to + 4 * (count - rest), 4)
+        store(memory, call, to + 4 * (count - rest) + 4, 4)
 
 
 @native
-def group(s: State, p: State, k: int, weights: int, rows: int, depth: int, how: int) -> None:
+def group(memory: MemoryState, call: NestCall, k: int, weights: int, rows: int, depth: int, how: int) -> None:
     """Four elements of both columns by those of one or two filters."""
     for i in range(rows):
         if k + 4 <= depth:
-            load(s, p, weights + i * depth + k, 4)
+            load(memory, call, weights + i * depth + k, 4)
         else:
-            part(s, p, weights + i * depth + k, depth - k, 1 if i == 0 and how != IMAGE else 0)
+            part(memory, call, weights + i * depth + k, depth - k, 1 if i == 0 and how != IMAGE else 0)
     for i in range(4):
-        load(s, p, p[N.SCR] + 4 * k + 4 * i, 4)
+        load(memory, call, call.scratch + 4 * k + 4 * i, 4)
 
 
 @native
-def again(s: State, p: State) -> None:
+def again(memory: MemoryState, call: NestCall) -> None:
     """Words of the columns that unrolled loops load twice, for which they have no register left: of a depth of 8 all,
     of 16 half of them, of 24 one."""
-    depth = p[N.IN_C]
+    depth = call.in_c
     words = 4 * (depth // 4) if depth == 8 else 2 * (depth // 4) if depth == 16 else 1 if depth == 24 else 0
     for i in range(words):
-        load(s, p, p[N.SCR] + 4 * i, 4)
+        load(memory, call, call.scratch + 4 * i, 4)
 
 
 @native
-def all_filters(s: State, p: State, depth: int, out: int, columns: int, level: int, how: int) -> None:
+def all_filters(memory: MemoryState, call: NestCall, depth: int, out: int, columns: int, level: int, how: int) -> None:
     """All filters over both columns: output, quad, rest, odd, odd_quad from ``level`` on, then the quads' loop.
 
     ``columns`` is 1 where the second one is the first again; ``how`` the loops are: IMAGE or DEPTH unrolled.
     """
-    channels = p[N.OUT_C]
+    channels = call.out_c
     other = out + (channels if columns == 2 else 0)
     for c in range(0, channels - 1, 2):
-        if p[N.BIAS]:
-            load(s, p, p[N.BIAS] + 4 * c, 4)
-            load(s, p, p[N.BIAS] + 4 * c + 4, 4)
-        iterations(s, p, level + 5, depth // 4)
+        if call.bias:
+            load(memory, call, call.bias + 4 * c, 4)
+            load(memory, call, call.bias + 4 * c + 4, 4)
+        iterations(memory, call, level + 5, depth // 4)
         for k in range(0, depth, 4):
-            group(s, p, k, p[N.W] + c * depth, 2, depth, how)
-            step(s, p, level + 1 if k + 4 <= depth else level + 2, 1)
+            group(memory, call, k, call.filter + c * depth, 2, depth, how)
+            step(memory, call, level + 1 if k + 4 <= depth else level + 2, 1)
         if how == DEPTH:
-            again(s, p)
+            again(memory, call)
         for i in range(2):
-            load(s, p, p[N.MUL] + 4 * (c + i), 4)
-            load(s, p, p[N.SHIFT] + 4 * (c + i), 4)
-        step(s, p, level, 1)
+            load(memory, call, call.multiplier + 4 * (c + i), 4)
+            load(memory, call, call.shift + 4 * (c + i), 4)
+        step(memory, call, level, 1)
         for i in range(2):
-            store(s, p, other + c + i, 1)
-            store(s, p, out + c + i, 1)
+            store(memory, call, other + c + i, 1)
+            store(memory, call, out + c + i, 1)
     if channels & 1:
         c = channels - 1
-        if p[N.BIAS]:
-            load(s, p, p[N.BIAS] + 4 * c, 4)
+        if call.bias:
+            load(memory, call, call.bias + 4 * c, 4)
         for k in range(0, depth, 4):
-            group(s, p, k, p[N.W] + c * depth, 1, depth, how)
-            step(s, p, level + 4, 1)
-        load(s, p, p[N.MUL] + 4 * c, 4)
-        load(s, p, p[N.SHIFT] + 4 * c, 4)
-        step(s, p, level + 3, 1)
-        store(s, p, other + c, 1)
-        store(s, p, out + c, 1)
+            group(memory, call, k, call.filter + c * depth, 1, depth, how)
+            step(memory, call, level + 4, 1)
+        load(memory, call, call.multiplier + 4 * c, 4)
+        load(memory, call, call.shift + 4 * c, 4)
+        step(memory, call, level + 3, 1)
+        store(memory, call, other + c, 1)
+        store(memory, call, out + c, 1)
 
 
 @native
-def pairs(s: State, p: State, how: int) -> None:
+def pairs(memory: MemoryState, call: NestCall, how: int) -> None:
     """A 1x1 convolution: call, checked, pair, widened, widened_rest, then its loop; all filters from 9 on."""
-    depth, pixels = p[N.IN_C], p[N.BATCH] * p[N.ROWS] * p[N.OUT_W]
-    step(s, p, 1, 1)
-    checked(s, p, 2)
+    depth, pixels = call.in_c, call.batch * call.rows * call.out_w
+    step(memory, call, 1, 1)
+    checked(memory, call, 2)
     for pixel in range(0, pixels, 2):
         columns = min(2, pixels - pixel)
-        step(s, p, 3, 1)
-        source = p[N.IN] + pixel * depth
-        widened(s, p, source, p[N.SCR], depth, 4)
-        widened(s, p, source + (depth if columns == 2 else 0), p[N.SCR] + 8, depth, 4)
-        all_filters(s, p, depth, p[N.OUT] + pixel * p[N.OUT_C], columns, 9, how)
+        step(memory, call, 3, 1)
+        source = call.input + pixel * depth
+        widened(memory, call, source, call.scratch, depth, 4)
+        widened(memory, call, source + (depth if columns == 2 else 0), call.scratch + 8, depth, 4)
+        all_filters(memory, call, depth, call.output + pixel * call.out_c, columns, 9, how)
 
 
 @native
-def pairs_of_pixels(s: State, p: State) -> None:
+def pairs_of_pixels(memory: MemoryState, call: NestCall) -> None:
     """``tinyengine_conv_1x1``."""
-    pairs(s, p, 0)
+    pairs(memory, call, 0)
 
 
 @native
-def pairs_of_a_depth(s: State, p: State) -> None:
+def pairs_of_a_depth(memory: MemoryState, call: NestCall) -> None:
     """``tinyengine_conv_1x1_DEPTH``."""
-    pairs(s, p, DEPTH)
+    pairs(memory, call, DEPTH)
 
 
 @native
-def zeros(s: State, p: State, to: int, first: int, end: int) -> None:
+def zeros(memory: MemoryState, call: NestCall, to: int, first: int, end: int) -> None:
     """Elements outside of the image, straight into a column: 18."""
     for n in range(first, end, 4):
-        store(s, p, to + 4 * n, 4)
-        store(s, p, to + 4 * n + 4, 4)
-        step(s, p, 18, 1)
+        store(memory, call, to + 4 * n, 4)
+        store(memory, call, to + 4 * n + 4, 4)
+        step(memory, call, 18, 1)
 
 
 @native
-def rows_of_patch(s: State, p: State, image: int, y: int, x: int, to: int) -> None:
+def rows_of_patch(memory: MemoryState, call: NestCall, image: int, y: int, x: int, to: int) -> None:
     """Rows of whole groups straight into a column: row 17, outside 18, widened from 4 on."""
-    depth = p[N.IN_C]
-    row = p[N.KW] * depth
-    low = min(max(0, -x), p[N.KW])
-    high = max(low, min(p[N.KW], p[N.IN_W] - x))
-    for i in range(p[N.KH]):
+    depth = call.in_c
+    row = call.kernel_w * depth
+    low = min(max(0, -x), call.kernel_w)
+    high = max(low, min(call.kernel_w, call.in_w - x))
+    for i in range(call.kernel_h):
         iy = y + i
-        step(s, p, 17, 1)
-        if 0 <= iy < p[N.IN_H]:
-            source = p[N.IN] + ((image * p[N.IN_H] + iy) * p[N.IN_W] + x) * depth
-            zeros(s, p, to, 0, low * depth)
-            widened(s, p, source + low * depth, to + 4 * low * depth, (high - low) * depth, 4)
-            zeros(s, p, to, high * depth, row)
+        step(memory, call, 17, 1)
+        if 0 <= iy < call.in_h:
+            source = call.input + ((image * call.in_h + iy) * call.in_w + x) * depth
+            zeros(memory, call, to, 0, low * depth)
+            widened(memory, call, source + low * depth, to + 4 * low * depth, (high - low) * depth, 4)
+            zeros(memory, call, to, high * depth, row)
         else:
-            zeros(s, p, to, 0, row)
+            zeros(memory, call, to, 0, row)
         to += 4 * row
 
 
 @native
-def bytes_of_patch(s: State, p: State, image: int, y: int, x: int, to: int) -> None:
+def bytes_of_patch(memory: MemoryState, call: NestCall, image: int, y: int, x: int, to: int) -> None:
     """Bytes put together on the stack first: row 17, outside 18 and edge 19 a byte, word 20 and byte 21 of whole rows;
     then widened, four and what is left."""
-    depth = p[N.IN_C]
-    row, count = p[N.KW] * depth, p[N.KH] * p[N.KW] * depth
-    low = min(max(0, -x), p[N.KW]) * depth
-    high = max(low, min(p[N.KW], p[N.IN_W] - x) * depth)
-    for i in range(p[N.KH]):
+    depth = call.in_c
+    row, count = call.kernel_w * depth, call.kernel_h * call.kernel_w * depth
+    low = min(max(0, -x), call.kernel_w) * depth
+    high = max(low, min(call.kernel_w, call.in_w - x) * depth)
+    for i in range(call.kernel_h):
         iy = y + i
-        step(s, p, 17, 1)
-        source = p[N.IN] + ((image * p[N.IN_H] + iy) * p[N.IN_W] + x) * depth
-        if iy < 0 or iy >= p[N.IN_H]:
-            step(s, p, 18, row)
+        step(memory, call, 17, 1)
+        source = call.input + ((image * call.in_h + iy) * call.in_w + x) * depth
+        if iy < 0 or iy >= call.in_h:
+            step(memory, call, 18, row)
         elif high - low == row:
             for k in range(0, row - 3, 4):
-                load(s, p, source + k, 4)
-                step(s, p, 20, 1)
+                load(memory, call, source + k, 4)
+                step(memory, call, 20, 1)
             for k in range(row // 4 * 4, row):
-                load(s, p, source + k, 1)
-                step(s, p, 21, 1)
+                load(memory, call, source + k, 1)
+                step(memory, call, 21, 1)
         else:
             for k in range(low, high):
-                load(s, p, source + k, 1)
-            step(s, p, 19, row)
-    put(s, p, to, count)
+                load(memory, call, source + k, 1)
+            step(memory, call, 19, row)
+    put(memory, call, to, count)
 
 
 @native
-def put(s: State, p: State, to: int, count: int) -> None:
+def put(memory: MemoryState, call: NestCall, to: int, count: int) -> None:
     """Bytes from the stack into a column: four 4, what is left 5."""
     for k in range(0, count, 4):
-        step(s, p, 4 if k + 4 <= count else 5, 1)
-        store(s, p, to + 4 * k, 4)
-        store(s, p, to + 4 * k + 4, 4)
+        step(memory, call, 4 if k + 4 <= count else 5, 1)
+        store(memory, call, to + 4 * k, 4)
+        store(memory, call, to + 4 * k + 4, 4)
 
 
 @native
-def taps_of_patch(s: State, p: State, image: int, y: int, x: int, to: int) -> None:
+def taps_of_patch(memory: MemoryState, call: NestCall, image: int, y: int, x: int, to: int) -> None:
     """Tap by tap onto the stack, so many bytes at a time: tap 17, outside 18 and byte 21 of an element."""
-    depth, left = p[N.IN_C], p[N.KH] * p[N.KW] * p[N.IN_C]
+    depth, left = call.in_c, call.kernel_h * call.kernel_w * call.in_c
     have = 0
-    for i in range(p[N.KH]):
-        for j in range(p[N.KW]):
-            iy, ix = y + i * p[N.DH], x + j * p[N.DW]
-            inside = 0 <= iy < p[N.IN_H] and 0 <= ix < p[N.IN_W]
-            source = p[N.IN] + ((image * p[N.IN_H] + iy) * p[N.IN_W] + ix) * depth
-            step(s, p, 17, 1)
+    for i in range(call.kernel_h):
+        for j in range(call.kernel_w):
+            iy, ix = y + i * call.dilation_h, x + j * call.dilation_w
+            inside = 0 <= iy < call.in_h and 0 <= ix < call.in_w
+            source = call.input + ((image * call.in_h + iy) * call.in_w + ix) * depth
+            step(memory, call, 17, 1)
             for k in range(depth):
                 if inside:
-                    load(s, p, source + k, 1)
-            step(s, p, 21 if inside else 18, depth)
+                    load(memory, call, source + k, 1)
+            step(memory, call, 21 if inside else 18, depth)
             have += depth
             while have >= LONGEST:
-                put(s, p, to, LONGEST)
+                put(memory, call, to, LONGEST)
                 to += 4 * LONGEST
                 have -= LONGEST
                 left -= LONGEST
-    put(s, p, to, left)
+    put(memory, call, to, left)
 
 
 @native
-def twin(s: State, p: State, depth: int) -> None:
+def twin(memory: MemoryState, call: NestCall, depth: int) -> None:
     """A last column alone is the other one, too: 22 a group."""
     for k in range(0, depth, 4):
         for i in range(2):
-            load(s, p, p[N.SCR] + 4 * k + 4 * i, 4)
-            store(s, p, p[N.SCR] + 4 * k + 8 + 4 * i, 4)
-        step(s, p, 22, 1)
+            load(memory, call, call.scratch + 4 * k + 4 * i, 4)
+            store(memory, call, call.scratch + 4 * k + 8 + 4 * i, 4)
+        step(memory, call, 22, 1)
 
 
 @native
-def patches(s: State, p: State, how: int) -> None:
+def patches(memory: MemoryState, call: NestCall, how: int) -> None:
     """A convolution of windows: call, checked, pixel; widened from 4, all filters from 9, patches from 17, a last
     column that is both 22."""
-    depth, count = p[N.KH] * p[N.KW] * p[N.IN_C], p[N.ROWS] * p[N.OUT_W]
-    step(s, p, 1, 1)
-    checked(s, p, 2)
-    for image in range(p[N.BATCH]):
+    depth, count = call.kernel_h * call.kernel_w * call.in_c, call.rows * call.out_w
+    step(memory, call, 1, 1)
+    checked(memory, call, 2)
+    for image in range(call.batch):
         for n in range(count):
-            y, x = n // p[N.OUT_W] * p[N.SH] - p[N.PT], n % p[N.OUT_W] * p[N.SW] - p[N.PL]
-            to = p[N.SCR] + 8 * (n & 1)
-            step(s, p, 3, 1)
+            y, x = n // call.out_w * call.stride_h - call.pad_top, n % call.out_w * call.stride_w - call.pad_left
+            to = call.scratch + 8 * (n & 1)
+            step(memory, call, 3, 1)
             if how == TAPS:
-                taps_of_patch(s, p, image, y, x, to)
-            elif how == IMAGE or p[N.IN_C] & 3:
-                bytes_of_patch(s, p, image, y, x, to)
+                taps_of_patch(memory, call, image, y, x, to)
+            elif how == IMAGE or call.in_c & 3:
+                bytes_of_patch(memory, call, image, y, x, to)
             else:
-                rows_of_patch(s, p, image, y, x, to)
+                rows_of_patch(memory, call, image, y, x, to)
             last = n == count - 1
             if last and n & 1 == 0:
-                twin(s, p, depth)
+                twin(memory, call, depth)
             if last or n & 1:
-                out = p[N.OUT] + (image * count + n // 2 * 2) * p[N.OUT_C]
-                all_filters(s, p, depth, out, 1 + (n & 1), 9, how)
+                out = call.output + (image * count + n // 2 * 2) * call.out_c
+                all_filters(memory, call, depth, out, 1 + (n & 1), 9, how)
 
 
 @native
-def window_patches(s: State, p: State) -> None:
+def window_patches(memory: MemoryState, call: NestCall) -> None:
     """``tinyengine_conv_window``."""
-    patches(s, p, 0)
+    patches(memory, call, 0)
 
 
 @native
-def byte_patches(s: State, p: State) -> None:
+def byte_patches(memory: MemoryState, call: NestCall) -> None:
     """``tinyengine_conv_3x3_3``."""
-    patches(s, p, IMAGE)
+    patches(memory, call, IMAGE)
 
 
 @native
-def tap_patches(s: State, p: State) -> None:
+def tap_patches(memory: MemoryState, call: NestCall) -> None:
     """``tinyengine_conv_taps``."""
-    patches(s, p, TAPS)
+    patches(memory, call, TAPS)
 
 
 @native
-def cleared(s: State, p: State, width: int, height: int) -> None:
+def cleared(memory: MemoryState, call: NestCall, width: int, height: int) -> None:
     """Zeros in the plane and around: 2 an element."""
     size = 2 * width * height
     for i in range(0, size - 2, 4):
-        store(s, p, p[N.SCR] + i, 4)
+        store(memory, call, call.scratch + i, 4)
     if size & 2:
-        store(s, p, p[N.SCR] + size - 2, 2)
-    step(s, p, 2, width * height)
+        store(memory, call, call.scratch + size - 2, 2)
+    step(memory, call, 2, width * height)
 
 
 @native
-def gathered(s: State, p: State, channel: int, width: int, height: int) -> None:
+def gathered(memory: MemoryState, call: NestCall, channel: int, width: int, height: int) -> None:
     """A channel's plane: channel 3, row 4, four elements 5, one 6; their loops from 11 on."""
-    step(s, p, 3, 1)
-    depth = p[N.IN_C]
-    rows, columns = min(p[N.IN_H], height - p[N.PT]), min(p[N.IN_W], width - p[N.PL])
+    step(memory, call, 3, 1)
+    depth = call.in_c
+    rows, columns = min(call.in_h, height - call.pad_top), min(call.in_w, width - call.pad_left)
     for y in range(rows):
-        step(s, p, 4, 1)
-        iterations(s, p, 11, columns // 4)
-        iterations(s, p, 14, columns & 3)
-        to = p[N.SCR] + 2 * ((y + p[N.PT]) * width + p[N.PL])
-        source = p[N.IN] + y * p[N.IN_W] * depth + channel
+        step(memory, call, 4, 1)
+        iterations(memory, call, 11, columns // 4)
+        iterations(memory, call, 14, columns & 3)
+        to = call.scratch + 2 * ((y + call.pad_top) * width + call.pad_left)
+        source = call.input + y * call.in_w * depth + channel
         for x in range(0, columns // 4 * 4, 4):
             for k in range(4):
-                load(s, p, source + (x + k) * depth, 1)
-            step(s, p, 5, 1)
+                load(memory, call, source + (x + k) * depth, 1)
+            step(memory, call, 5, 1)
             for k in range(4):
-                store(s, p, to + 2 * (x + k), 2)
+                store(memory, call, to + 2 * (x + k), 2)
         for x in range(columns // 4 * 4, columns):
-            load(s, p, source + x * depth, 1)
-            step(s, p, 6, 1)
-            store(s, p, to + 2 * x, 2)
+            load(memory, call, source + x * depth, 1)
+            step(memory, call, 6, 1)
+            store(memory, call, to + 2 * x, 2)
 
 
 @native
-def scales(s: State, p: State, channel: int) -> None:
+def scales(memory: MemoryState, call: NestCall, channel: int) -> None:
     """What a channel has, and its taps."""
-    load(s, p, p[N.SHIFT] + 4 * channel, 4)
-    if p[N.BIAS]:
-        load(s, p, p[N.BIAS] + 4 * channel, 4)
-    load(s, p, p[N.MUL] + 4 * channel, 4)
+    load(memory, call, call.shift + 4 * channel, 4)
+    if call.bias:
+        load(memory, call, call.bias + 4 * channel, 4)
+    load(memory, call, call.multiplier + 4 * channel, 4)
 
 
 @native
-def outputs_of_row(s: State, p: State, row: int, width: int, out: int, together: int) -> None:
+def outputs_of_row(memory: MemoryState, call: NestCall, row: int, width: int, out: int, together: int) -> None:
     """Outputs next to each other: ``together`` 9, one 10; their loops from 17 on."""
-    count = p[N.OUT_W]
-    iterations(s, p, 17, count // together)
-    iterations(s, p, 20, count % together)
+    count = call.out_w
+    iterations(memory, call, 17, count // together)
+    iterations(memory, call, 20, count % together)
     x = 0
     while x < count:
         n = together if x + together <= count else 1
-        elements = (n - 1) * p[N.SW] + p[N.KW]
-        for i in range(p[N.KH]):
-            words = row + 2 * (i * width + x * p[N.SW])
+        elements = (n - 1) * call.stride_w + call.kernel_w
+        for i in range(call.kernel_h):
+            words = row + 2 * (i * width + x * call.stride_w)
             for k in range(0, elements - 1, 2):
-                load(s, p, words + 2 * k, 4)
+                load(memory, call, words + 2 * k, 4)
             if elements & 1:
-                load(s, p, words + 2 * (elements - 1), 2)
-        step(s, p, 9 if n == together else 10, 1)
+                load(memory, call, words + 2 * (elements - 1), 2)
+        step(memory, call, 9 if n == together else 10, 1)
         for i in range(n):
-            store(s, p, out + (x + i) * p[N.OUT_C], 1)
+            store(memory, call, out + (x + i) * call.out_c, 1)
         x += n
 
 
 @native
-def channels(s: State, p: State, together: int) -> None:
+def channels(memory: MemoryState, call: NestCall, together: int) -> None:
     """Channels one after the other, outputs of a row ``together`` as long as there are so many."""
-    width, height = (p[N.OUT_W] - 1) * p[N.SW] + p[N.KW], (p[N.ROWS] - 1) * p[N.SH] + p[N.KH]
-    step(s, p, 1, 1)
-    cleared(s, p, width, height)
-    for c in range(p[N.IN_C]):
-        gathered(s, p, c, width, height)
-        scales(s, p, c)
-        for i in range(p[N.KH] * p[N.KW]):
-            load(s, p, p[N.W] + c * p[N.KH] * p[N.KW] + i, 1)
-        step(s, p, 7, 1)
-        iterations(s, p, 23, p[N.ROWS])
-        for y in range(p[N.ROWS]):
-            step(s, p, 8, 1)
-            row = p[N.SCR] + 2 * y * p[N.SH] * width
-            out = p[N.OUT] + y * p[N.OUT_W] * p[N.OUT_C] + c
-            outputs_of_row(s, p, row, width, out, together)
+    width, height = (call.out_w - 1) * call.stride_w + call.kernel_w, (call.rows - 1) * call.stride_h + call.kernel_h
+    step(memory, call, 1, 1)
+    cleared(memory, call, width, height)
+    for c in range(call.in_c):
+        gathered(memory, call, c, width, height)
+        scales(memory, call, c)
+        for i in range(call.kernel_h * call.kernel_w):
+            load(memory, call, call.filter + c * call.kernel_h * call.kernel_w + i, 1)
+        step(memory, call, 7, 1)
+        iterations(memory, call, 23, call.rows)
+        for y in range(call.rows):
+            step(memory, call, 8, 1)
+            row = call.scratch + 2 * y * call.stride_h * width
+            out = call.output + y * call.out_w * call.out_c + c
+            outputs_of_row(memory, call, row, width, out, together)
 
 
 @native
-def channel_by_channel(s: State, p: State) -> None:
+def channel_by_channel(memory: MemoryState, call: NestCall) -> None:
     """``tinyengine_depthwise_KxK_S``: call, cleared, channel, row, four, one, taps, line, together, single."""
-    channels(s, p, 4 if p[N.SW] == 1 else 2)
+    channels(memory, call, 4 if call.stride_w == 1 else 2)
 
 
 @native
-def channel_alone(s: State, p: State) -> None:
+def channel_alone(memory: MemoryState, call: NestCall) -> None:
     """``tinyengine_depthwise_KxK_S_alone``: the same; no outputs are single."""
-    channels(s, p, 1)
+    channels(memory, call, 1)
 
 
 @native
-def pairs_of_plane(s: State, p: State, at: int, width: int) -> None:
+def pairs_of_plane(memory: MemoryState, call: NestCall, at: int, width: int) -> None:
     """One output, two taps at a time: row 9, pair 10, an odd tap 24; loops of pairs and of rows."""
-    iterations(s, p, 20, p[N.KH])
-    for i in range(p[N.KH]):
-        iterations(s, p, 17, p[N.KW] // 2)
-        for k in range(0, p[N.KW] - 1, 2):
-            load(s, p, at + 2 * (i * width + k), 4)
-            step(s, p, 10, 1)
-        if p[N.KW] & 1:
-            load(s, p, at + 2 * (i * width + p[N.KW] - 1), 2)
-            step(s, p, 24, 1)
-        step(s, p, 9, 1)
+    iterations(memory, call, 20, call.kernel_h)
+    for i in range(call.kernel_h):
+        iterations(memory, call, 17, call.kernel_w // 2)
+        for k in range(0, call.kernel_w - 1, 2):
+            load(memory, call, at + 2 * (i * width + k), 4)
+            step(memory, call, 10, 1)
+        if call.kernel_w & 1:
+            load(memory, call, at + 2 * (i * width + call.kernel_w - 1), 2)
+            step(memory, call, 24, 1)
+        step(memory, call, 9, 1)
 
 
 @native
-def plane_by_pairs(s: State, p: State) -> None:
+def plane_by_pairs(memory: MemoryState, call: NestCall) -> None:
     """``tinyengine_depthwise_plane``: call, cleared, channel, row, four, one, line, output, filter_row, pair, ..."""
-    width, height = (p[N.OUT_W] - 1) * p[N.SW] + p[N.KW], (p[N.ROWS] - 1) * p[N.SH] + p[N.KH]
-    step(s, p, 1, 1)
-    cleared(s, p, width, height)
-    for c in range(p[N.IN_C]):
-        gathered(s, p, c, width, height)
-        load(s, p, p[N.SHIFT] + 4 * c, 4)  # whether it is quick
-        load(s, p, p[N.BIAS] + 4 * c, 4)
-        scales(s, p, c)
-        for i in range(p[N.KH] * p[N.KW]):
-            load(s, p, p[N.W] + c * p[N.KH] * p[N.KW] + i, 1)
-        step(s, p, 23, p[N.KH] * p[N.KW])
-        for y in range(p[N.ROWS]):
-            step(s, p, 7, 1)
-            for x in range(p[N.OUT_W]):
-                pairs_of_plane(s, p, p[N.SCR] + 2 * (y * p[N.SH] * width + x * p[N.SW]), width)
-                step(s, p, 8, 1)
-                store(s, p, p[N.OUT] + (y * p[N.OUT_W] + x) * p[N.OUT_C] + c, 1)
+    width, height = (call.out_w - 1) * call.stride_w + call.kernel_w, (call.rows - 1) * call.stride_h + call.kernel_h
+    step(memory, call, 1, 1)
+    cleared(memory, call, width, height)
+    for c in range(call.in_c):
+        gathered(memory, call, c, width, height)
+        load(memory, call, call.shift + 4 * c, 4)  # whether it is quick
+        load(memory, call, call.bias + 4 * c, 4)
+        scales(memory, call, c)
+        for i in range(call.kernel_h * call.kernel_w):
+            load(memory, call, call.filter + c * call.kernel_h * call.kernel_w + i, 1)
+        step(memory, call, 23, call.kernel_h * call.kernel_w)
+        for y in range(call.rows):
+            step(memory, call, 7, 1)
+            for x in range(call.out_w):
+                pairs_of_plane(memory, call, call.scratch + 2 * (y * call.stride_h * width + x * call.stride_w), width)
+                step(memory, call, 8, 1)
+                store(memory, call, call.output + (y * call.out_w + x) * call.out_c + c, 1)
 
 
 @native
-def vector_by_pairs(s: State, p: State) -> None:
+def vector_by_pairs(memory: MemoryState, call: NestCall) -> None:
     """``tinyengine_fully_connected``, the last row of an odd number twice: call, vector, output, quad, element, odd,
     odd_quad, odd_element."""
-    depth, channels = p[N.IN_C], p[N.OUT_C]
-    step(s, p, 1, 1)
-    for b in range(p[N.BATCH]):
-        step(s, p, 2, 1)
+    depth, channels = call.in_c, call.out_c
+    step(memory, call, 1, 1)
+    for b in range(call.batch):
+        step(memory, call, 2, 1)
         for c in range(0, channels, 2):
             more = 1 if c + 1 < channels else 0
             level = 3 if more else 6
-            first, second = p[N.W] + c * depth, p[N.W] + (c + more) * depth
+            first, second = call.filter + c * depth, call.filter + (c + more) * depth
             for i in range(2):
-                if p[N.BIAS]:
-                    load(s, p, p[N.BIAS] + 4 * (c + i * more), 4)
-            iterations(s, p, 9, depth // 4)
-            iterations(s, p, 12, depth & 3)
+                if call.bias:
+                    load(memory, call, call.bias + 4 * (c + i * more), 4)
+            iterations(memory, call, 9, depth // 4)
+            iterations(memory, call, 12, depth & 3)
             k = 0
             while k < depth:
                 size = 4 if k + 4 <= depth else 1
-                load(s, p, p[N.IN] + b * depth + k, size)
-                load(s, p, first + k, size)
-                load(s, p, second + k, size)
-                step(s, p, level + 1 if size == 4 else level + 2, 1)
+                load(memory, call, call.input + b * depth + k, size)
+                load(memory, call, first + k, size)
+                load(memory, call, second + k, size)
+                step(memory, call, level + 1 if size == 4 else level + 2, 1)
                 k += size
             for i in range(1 + more):
-                load(s, p, p[N.MUL] + 4 * (c + i), 4)
-                load(s, p, p[N.SHIFT] + 4 * (c + i), 4)
-                step(s, p, level, 1)
-                store(s, p, p[N.OUT] + b * channels + c + i, 1)
+                load(memory, call, call.multiplier + 4 * (c + i), 4)
+                load(memory, call, call.shift + 4 * (c + i), 4)
+                step(memory, call, level, 1)
+                store(memory, call, call.output + b * channels + c + i, 1)
 
 
 @native
-def pool_by_fours(s: State, p: State) -> None:
+def pool_by_fours(memory: MemoryState, call: NestCall) -> None:
     """``tinyengine_average_pool``, ``tinyengine_max_pool``: call, pixel, four, row, tap, one, one_row, one_tap, ..."""
-    depth = p[N.IN_C]
-    step(s, p, 1, 1)
-    for pixel in range(p[N.BATCH] * p[N.ROWS] * p[N.OUT_W]):
-        row = pixel // p[N.OUT_W]
-        image = row // p[N.ROWS] * p[N.IN_H]
-        y, x = row % p[N.ROWS] * p[N.SH] - p[N.PT], pixel % p[N.OUT_W] * p[N.SW] - p[N.PL]
-        top, bottom = max(0, y), min(p[N.IN_H], y + p[N.KH])
-        left, right = max(0, x), min(p[N.IN_W], x + p[N.KW])
-        step(s, p, 2, 1)
+    depth = call.in_c
+    step(memory, call, 1, 1)
+    for pixel in range(call.batch * call.rows * call.out_w):
+        row = pixel // call.out_w
+        image = row // call.rows * call.in_h
+        y, x = row % call.rows * call.stride_h - call.pad_top, pixel % call.out_w * call.stride_w - call.pad_left
+        top, bottom = max(0, y), min(call.in_h, y + call.kernel_h)
+        left, right = max(0, x), min(call.in_w, x + call.kernel_w)
+        step(memory, call, 2, 1)
         c = 0
         while c < depth:
             size = 4 if c + 4 <= depth else 1
             level = 3 if size == 4 else 6
             for iy in range(top, bottom):
-                iterations(s, p, 9, right - left)
+                iterations(memory, call, 9, right - left)
                 for ix in range(left, right):
-                    load(s, p, p[N.IN] + ((image + iy) * p[N.IN_W] + ix) * depth + c, size)
-                    step(s, p, level + 2, 1)
-                step(s, p, level + 1, 1)
-            step(s, p, level, 1)
-            store(s, p, p[N.OUT] + pixel * depth + c, size)
+                    load(memory, call, call.input + ((image + iy) * call.in_w + ix) * depth + c, size)
+                    step(memory, call, level + 2, 1)
+                step(memory, call, level + 1, 1)
+            step(memory, call, level, 1)
+            store(memory, call, call.output + pixel * depth + c, size)
             c += size
 
 
 @native
-def words_and_bytes(s: State, p: State, to: int, source: int, count: int, level: int) -> int:
+def words_and_bytes(memory: MemoryState, call: NestCall, to: int, source: int, count: int, level: int) -> int:
     """Stores of ``count`` bytes, with loads unless ``source`` is 0: words at ``level``, what is left at the next; the
     address behind them."""
     k = 0
     while k < count:
         size = 4 if k + 4 <= count else 1
         if source:
-            load(s, p, source + k, size)
-        store(s, p, to + k, size)
-        step(s, p, level if size == 4 else level + 1, 1)
+            load(memory, call, source + k, size)
+        store(memory, call, to + k, size)
+        step(memory, call, level if size == 4 else level + 1, 1)
         k += size
     return to + count
 
 
 @native
-def pad_by_words(s: State, p: State) -> None:
+def pad_by_words(memory: MemoryState, call: NestCall) -> None:
     """``tinyengine_pad``: call, row, filled, filled_byte, copied, copied_byte."""
-    depth = p[N.OUT_C]
-    row, width, left = p[N.IN_W] * depth, p[N.OUT_W] * depth, p[N.PL] * depth
-    source, to = p[N.IN], p[N.OUT]
-    step(s, p, 1, 1)
-    for n in range(p[N.BATCH] * p[N.ROWS]):
-        y = n % p[N.ROWS] - p[N.PT]
-        step(s, p, 2, 1)
-        if 0 <= y < p[N.IN_H]:
-            to = words_and_bytes(s, p, to, 0, left, 3)
-            to = words_and_bytes(s, p, to, source, row, 5)
-            to = words_and_bytes(s, p, to, 0, width - left - row, 3)
+    depth = call.out_c
+    row, width, left = call.in_w * depth, call.out_w * depth, call.pad_left * depth
+    source, to = call.input, call.output
+    step(memory, call, 1, 1)
+    for n in range(call.batch * call.rows):
+        y = n % call.rows - call.pad_top
+        step(memory, call, 2, 1)
+        if 0 <= y < call.in_h:
+            to = words_and_bytes(memory, call, to, 0, left, 3)
+            to = words_and_bytes(memory, call, to, source, row, 5)
+            to = words_and_bytes(memory, call, to, 0, width - left - row, 3)
             source += row
         else:
-            to = words_and_bytes(s, p, to, 0, width, 3)
+            to = words_and_bytes(memory, call, to, 0, width, 3)

@@ -13,7 +13,7 @@ import mcusim
 from mcusim.errors import UsageError
 from mcusim.kernels import load_profile
 from mcusim.kernels.cost.fitted.kinds import KINDS, nest
-from mcusim.kernels.cost.fitted.nest import LEVELS
+from mcusim.kernels.cost.fitted.nest_call import LEVELS
 from mcusim.kernels.cost.profile import FOLDER, Profile
 from tests.support.paths import REPOSITORY
 
