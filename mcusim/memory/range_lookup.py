@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from mcusim.memory import state_layout as L
-from mcusim.memory.state_layout import AddressRange, MemoryState
+from mcusim.memory.state_layout import AddressRange, AddressRanges, MemoryState
 from mcusim.native.compile import inlined, native
+from mcusim.native.structs import words_between
 
 
 @inlined
 def range_at(memory: MemoryState, index: int) -> AddressRange:
     """One of the sorted ranges."""
-    return AddressRange(memory, memory.first_range + index * L.RANGE)
+    return AddressRanges(memory, memory.first_range).records[index]
 
 
 @inlined
@@ -31,8 +32,9 @@ def search(memory: MemoryState, address: int) -> int:
             low = middle + 1
     if low == memory.ranges or address < range_at(memory, low).low:
         return -1
-    memory.recent_ranges[slot_of(address)] = memory.first_range + low * L.RANGE
-    return memory.first_range + low * L.RANGE
+    offset = words_between(memory, range_at(memory, low))
+    memory.recent_ranges[slot_of(address)] = offset
+    return offset
 
 
 @native

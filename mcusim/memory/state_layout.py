@@ -6,8 +6,7 @@ blocks, the accelerators' lines, the tag arrays of the caches, and room for the 
 are *ticks*: ``TICK`` of them make a core cycle, so that a 108 MHz memory next to a 200 MHz core keeps its ratio to half
 a tick a clock.
 
-Each struct's fields lie in the order of the lines below (:mod:`mcusim.native.structs`). Names in capitals are offsets,
-for code that has words and no structs yet.
+Each struct's fields lie in the order of the lines below (:mod:`mcusim.native.structs`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Annotated
 from mcusim.memory.cache.violations import ViolationLog
 from mcusim.memory.film.events import FilmState
 from mcusim.memory.race_detector.layout import WatchState
-from mcusim.native.structs import POINTER, Struct, Structs, Words, offset_of
+from mcusim.native.structs import POINTER, Struct, Structs, Words
 
 TICK = 256  # ticks per core cycle
 VISIT = 32  # bytes: no visit crosses such a line, the granule of the replayed streams (less under a shorter cache line)
@@ -230,6 +229,12 @@ class RegionState(Struct):
     program_until: int
 
 
+class RegionStates(Struct):
+    """One behind another."""
+
+    records: Annotated[Structs[RegionState], 0]
+
+
 class RoundState(Struct):
     """How all is that a transfer alone depends on: the moment, from when on the port that reads is free, the transfer,
     the blocks of source and target."""
@@ -332,6 +337,12 @@ class AddressRange(Struct):
     lines: int
 
 
+class AddressRanges(Struct):
+    """By address."""
+
+    records: Annotated[Structs[AddressRange], 0]
+
+
 DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE, UNLESS_SHARED, WATCHED, PROGRAMS = 1, 2, 4, 8, 16, 32, 64, 128, 256
 """Flags of a range. ALLOCATE: a write miss of write-back memory fills a line; FREE: no access ever waits;
 UNLESS_SHARED: none would if no transfer in flight touched the region; WATCHED: the first access is noted; PROGRAMS:
@@ -377,250 +388,3 @@ class CodeLines(Struct):
 
 TCM, SRAM, FLASH, SDRAM, QSPI = range(5)
 ATTRIBUTES = {"device": 0, "uncached": 0, "write-through": 1, "write-back": 2}
-
-# of LinefillBuffer
-F_LINE = offset_of(LinefillBuffer.line)
-F_WORD = offset_of(LinefillBuffer.first_word)
-F_FIRST = offset_of(LinefillBuffer.first_arrival)
-F_STEP = offset_of(LinefillBuffer.word_ticks)
-F_LAST = offset_of(LinefillBuffer.last_arrival)
-FILL = LinefillBuffer.WORDS
-# of DmaPort
-P_AT = offset_of(DmaPort.next_access)
-P_FREE = offset_of(DmaPort.free)
-P_LAST = offset_of(DmaPort.last_slot)
-PORT = DmaPort.WORDS
-# of DmaController
-READING = offset_of(DmaController.reading)
-WRITING = offset_of(DmaController.writing)
-CONTROLLER = DmaController.WORDS
-# of TransferState
-D_STATE = offset_of(TransferState.state)
-D_CONTROLLER = offset_of(TransferState.controller)
-D_PRIORITY = offset_of(TransferState.priority)
-D_BEGIN = offset_of(TransferState.begin)
-D_BEFORE_READ = offset_of(TransferState.before_read)
-D_BEFORE_WRITE = offset_of(TransferState.before_write)
-D_CLOCK = offset_of(TransferState.bus_clock)
-D_BEAT = offset_of(TransferState.beat)
-D_STEP = offset_of(TransferState.burst)
-D_ROOM = offset_of(TransferState.fifo_size)
-D_THRESHOLD = offset_of(TransferState.threshold)
-D_SHARES = offset_of(TransferState.shares)
-D_BEAT_TO = offset_of(TransferState.write_beat)
-D_STEP_TO = offset_of(TransferState.write_burst)
-D_MOVES_FROM = offset_of(TransferState.source_moves)
-D_MOVES_TO = offset_of(TransferState.target_moves)
-D_READ = offset_of(TransferState.read_address)
-D_UNREAD = offset_of(TransferState.unread)
-D_AHEAD = offset_of(TransferState.unread_in_line)
-D_FROM = offset_of(TransferState.source)
-D_LINE = offset_of(TransferState.last_line)
-D_SOURCE = offset_of(TransferState.write_source)
-D_TARGET = offset_of(TransferState.write_address)
-D_LEFT = offset_of(TransferState.unwritten)
-D_CHUNK = offset_of(TransferState.unwritten_in_line)
-D_TO = offset_of(TransferState.target)
-D_LEVEL = offset_of(TransferState.fifo_level)
-D_DRAIN = offset_of(TransferState.to_drain)
-D_READY = offset_of(TransferState.drain_from)
-D_ROOM_AT = offset_of(TransferState.room_since)
-D_FILLED = offset_of(TransferState.last_read)
-D_READ_END = offset_of(TransferState.read_end)
-D_FREED = offset_of(TransferState.last_write)
-D_WRITE_END = offset_of(TransferState.write_end)
-D_END = offset_of(TransferState.end)
-D_RELEASE = offset_of(TransferState.release)
-D_MEM_FROM = offset_of(TransferState.source_memory)
-D_MEM_TO = offset_of(TransferState.target_memory)
-D_VIEW_TO = offset_of(TransferState.target_view)
-D_STORED_FROM = offset_of(TransferState.source_stored)
-D_STORED_TO = offset_of(TransferState.target_stored)
-D_SEEN_FROM = offset_of(TransferState.source_seen)
-D_SEEN_TO = offset_of(TransferState.target_seen)
-D_MEANT = offset_of(TransferState.source_meant)
-D_CODE = offset_of(TransferState.code)
-TRANSFER = TransferState.WORDS
-# of OperandRange
-O_LOW = offset_of(OperandRange.low)
-O_HIGH = offset_of(OperandRange.high)
-O_STALL = offset_of(OperandRange.stall)
-OPERAND = OperandRange.WORDS
-# of RoundState
-R_AT = offset_of(RoundState.now)
-R_READING = offset_of(RoundState.reading_free)
-R_TRANSFER = offset_of(RoundState.transfer)
-R_SOURCE = offset_of(RoundState.source)
-R_TARGET = offset_of(RoundState.target)
-KEPT = RoundState.WORDS
-# of MemoryState
-NOW = offset_of(MemoryState.now)
-RANGES = offset_of(MemoryState.ranges)
-RANGE_BASE = offset_of(MemoryState.first_range)
-DCACHE = offset_of(MemoryState.data_cache)
-ICACHE = offset_of(MemoryState.code_cache)
-HITS = offset_of(MemoryState.hits)
-MISSES = offset_of(MemoryState.misses)
-WRITEBACKS = offset_of(MemoryState.writebacks)
-IHITS = offset_of(MemoryState.code_hits)
-IMISSES = offset_of(MemoryState.code_misses)
-SEED = offset_of(MemoryState.seed)
-SHIFT = offset_of(MemoryState.visit_shift)
-BUS = offset_of(MemoryState.bus_shift)
-DATA_AT = offset_of(MemoryState.data_cache_block)
-CODE_AT = offset_of(MemoryState.code_cache_block)
-ROOM = offset_of(MemoryState.room)
-CODE_LOW = offset_of(MemoryState.free_code_low)
-CODE_HIGH = offset_of(MemoryState.free_code_high)
-CODE_BLOCK = offset_of(MemoryState.free_code_region)
-CODE_COUNT = offset_of(MemoryState.free_code_counter)
-CODE_END = offset_of(MemoryState.code_end)
-CODE_SINCE = offset_of(MemoryState.code_since)
-UNCOUNTED = offset_of(MemoryState.uncounted)
-AGAIN = offset_of(MemoryState.last_block)
-AGAIN_SIZE = offset_of(MemoryState.last_block_size)
-AGAIN_LINES = offset_of(MemoryState.last_block_lines)
-NEXT_BEAT = offset_of(MemoryState.next_beat)
-NEXT_RELEASE = offset_of(MemoryState.next_release)
-SLOTS = offset_of(MemoryState.slots)
-ASKED = offset_of(MemoryState.beats_asked)
-VIOLATIONS = offset_of(MemoryState.violations)
-TASK = offset_of(MemoryState.task)
-STACK_FROM = offset_of(MemoryState.stack_low)
-STACK_TO = offset_of(MemoryState.stack_high)
-WATCH = offset_of(MemoryState.watch)
-ASIDE = offset_of(MemoryState.aside)
-ASIDE_ROOM = offset_of(MemoryState.aside_room)
-APART = offset_of(MemoryState.apart)
-FILM = offset_of(MemoryState.film)
-OPERAND_COUNT = offset_of(MemoryState.operand_count)
-FILLED = offset_of(MemoryState.filled)
-DATA_FILLS = offset_of(MemoryState.data_fills)
-CODE_FILL = offset_of(MemoryState.code_fill)
-FOUND = offset_of(MemoryState.recent_ranges)
-CONTROLLERS = offset_of(MemoryState.controllers)
-TRANSFERS = offset_of(MemoryState.transfers)
-ALONE = offset_of(MemoryState.lone_transfer)
-ROUND = offset_of(MemoryState.round_known)
-ROUND_BEGIN = offset_of(MemoryState.round_begin)
-ROUND_END = offset_of(MemoryState.round_end)
-OPERANDS = offset_of(MemoryState.operands)
-HEADER = MemoryState.WORDS
-# of AddressRange
-LOW = offset_of(AddressRange.low)
-HIGH = offset_of(AddressRange.high)
-BLOCK = offset_of(AddressRange.region)
-ATTRIBUTE = offset_of(AddressRange.attribute)
-FLAGS = offset_of(AddressRange.flags)
-VIEW = offset_of(AddressRange.core_view)
-MEM = offset_of(AddressRange.memory)
-SEEN = offset_of(AddressRange.seen)
-STORED = offset_of(AddressRange.stored)
-MEANT = offset_of(AddressRange.meant)
-STORES = offset_of(AddressRange.stores)
-HANDLED = offset_of(AddressRange.handled)
-LINES = offset_of(AddressRange.lines)
-RANGE = AddressRange.WORDS
-# of RegionState
-KIND = offset_of(RegionState.kind)
-LATENCY_R = offset_of(RegionState.read_latency)
-LATENCY_W = offset_of(RegionState.write_latency)
-BEAT = offset_of(RegionState.beat)
-WIDTH = offset_of(RegionState.width_shift)
-LATENCY_DMA = offset_of(RegionState.dma_latency)
-ARBITRATION = offset_of(RegionState.arbitration)
-LINE = offset_of(RegionState.line_shift)
-WAIT = offset_of(RegionState.wait)
-A_LINES = offset_of(RegionState.data_lines)
-I_LINES = offset_of(RegionState.code_lines)
-CHANGE = offset_of(RegionState.line_change)
-A_WAYS = offset_of(RegionState.data_ways)
-I_WAYS = offset_of(RegionState.code_ways)
-FIFO = offset_of(RegionState.write_fifo)
-OVERHEAD_R = offset_of(RegionState.read_overhead)
-OVERHEAD_W = offset_of(RegionState.write_overhead)
-T_CL = offset_of(RegionState.t_cl)
-T_RCD = offset_of(RegionState.t_rcd)
-T_RP = offset_of(RegionState.t_rp)
-T_RC = offset_of(RegionState.t_rc)
-T_RAS = offset_of(RegionState.t_ras)
-T_WR = offset_of(RegionState.t_wr)
-T_CLK = offset_of(RegionState.t_clk)
-T_REFI = offset_of(RegionState.t_refi)
-READ_FIFO = offset_of(RegionState.read_fifo)
-AHEAD = offset_of(RegionState.columns_ahead)
-COLUMN_MASK = offset_of(RegionState.column_mask)
-BANKS = offset_of(RegionState.banks)
-ROW_SHIFT = offset_of(RegionState.row_shift)
-ROW_MASK = offset_of(RegionState.row_mask)
-BANK_SHIFT = offset_of(RegionState.bank_shift)
-COMMAND = offset_of(RegionState.command)
-CS_HIGH = offset_of(RegionState.cs_high)
-BUSY = offset_of(RegionState.busy_until)
-NEXT_REFRESH = offset_of(RegionState.next_refresh)
-LATCH = offset_of(RegionState.latched_line)
-LAST_ADDRESS = offset_of(RegionState.next_address)
-LAST_WRITE = offset_of(RegionState.last_write)
-ACCEL = offset_of(RegionState.data_line_store)
-OPEN = offset_of(RegionState.open_row)
-ACTIVATED = offset_of(RegionState.activated)
-COLUMNS_HELD = offset_of(RegionState.columns_held)
-COLUMNS = offset_of(RegionState.columns)
-READS = offset_of(RegionState.reads)
-WRITES = offset_of(RegionState.writes)
-READ_BYTES = offset_of(RegionState.read_bytes)
-WRITE_BYTES = offset_of(RegionState.write_bytes)
-OCCUPIED = offset_of(RegionState.occupied)
-STALL = offset_of(RegionState.stall)
-ROW_MISSES = offset_of(RegionState.row_misses)
-REFRESHES = offset_of(RegionState.refreshes)
-A_HITS = offset_of(RegionState.data_hits)
-A_MISSES = offset_of(RegionState.data_misses)
-F_MISSES = offset_of(RegionState.code_misses)
-FETCHES = offset_of(RegionState.fetches)
-FETCH_STALL = offset_of(RegionState.fetch_stall)
-F_HITS = offset_of(RegionState.code_hits)
-F_PREFETCHED = offset_of(RegionState.prefetch_hits)
-WAITED = offset_of(RegionState.waited)
-DMA_READ_BYTES = offset_of(RegionState.dma_read_bytes)
-DMA_WRITE_BYTES = offset_of(RegionState.dma_write_bytes)
-SPARED = offset_of(RegionState.spared)
-I_ACCEL = offset_of(RegionState.code_line_store)
-UNIFIED = offset_of(RegionState.unified)
-PREFETCHES = offset_of(RegionState.prefetches)
-KEEPS = offset_of(RegionState.keeps_prefetched)
-CANCELS = offset_of(RegionState.cancels_prefetch)
-CURRENT = offset_of(RegionState.current_line)
-PREFETCH = offset_of(RegionState.prefetched_line)
-PREFETCHED_AT = offset_of(RegionState.prefetch_ready)
-I_CLOCK = offset_of(RegionState.lookups)
-SHARED = offset_of(RegionState.transfers)
-HELD_SINCE = offset_of(RegionState.held_since)
-HELD = offset_of(RegionState.held_until)
-TAKEN = offset_of(RegionState.taken_until)
-P_MASK = offset_of(RegionState.program_mask)
-P_LOW = offset_of(RegionState.program_low)
-P_HIGH = offset_of(RegionState.program_high)
-P_UNTIL = offset_of(RegionState.program_until)
-REGION = RegionState.WORDS
-# of CacheState
-C_SETS = offset_of(CacheState.sets)
-C_WAYS = offset_of(CacheState.ways)
-C_LINE = offset_of(CacheState.line_bytes)
-C_SHIFT = offset_of(CacheState.line_shift)
-C_REPLACE = offset_of(CacheState.replacement)
-C_WRITEBACK = offset_of(CacheState.write_back)
-C_CLOCK = offset_of(CacheState.clock)
-CACHE = CacheState.WORDS
-# of CacheLine
-TAG = offset_of(CacheLine.tag)
-AGE = offset_of(CacheLine.age)
-DIRTY = offset_of(CacheLine.dirty)
-CACHE_LINE = CacheLine.WORDS
-# of FlashLine
-I_TAG = offset_of(FlashLine.tag)
-I_AGE = offset_of(FlashLine.age)
-I_NEXT = offset_of(FlashLine.next)
-I_LINE = FlashLine.WORDS
-COUNTERS = slice(READS, SPARED + 1)
-CONTROLLERS_END = CONTROLLERS + MAX_CONTROLLERS * CONTROLLER

@@ -1,6 +1,6 @@
 """How this package compiles its native functions.
 
-Each is compiled for the types its annotations name (``State``: a contiguous int64 array; ``int``: int64); left to
+Each is compiled for the types its annotations name (a struct, ``Words``, ``int``: int64); left to
 itself numba would compile a copy for every mix of integer types it is called with. ``_nrt=False``: no function here
 allocates, and without it every call counts references to the array.
 
@@ -36,13 +36,10 @@ from mcusim.native.words import INT64_WORDS
 
 _SOURCES = forget_outdated()
 
-State = Any  # a contiguous int64 array, whose slots a layout of :mod:`mcusim.native.records` names
-
 _options: dict[str, Any] = {"nopython": True, "error_model": "numpy", "_nrt": False, "boundscheck": None}
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TYPES = {
-    "State": INT64_WORDS,
     "Words": INT64_WORDS,
     "int": types.int64,
     "None": types.void,

@@ -22,8 +22,8 @@ a pointer, and keeps alive what it points to.
 
 from __future__ import annotations
 
-import ctypes
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -106,18 +106,25 @@ class _Descriptor:
         word: Any = value
         if self.field.pointer and isinstance(value, Struct | Words | None):
             word = 0 if value is None else address_of(value)
+            if value is not None:
+                _pointed[word] = ref(value.array, lambda _: _pointed.pop(word, None)), value.offset
         elif self.field.pointer or not self.field.single or self.field.kind is not None:
             raise AttributeError(f"{self.field.name} is no word")
         struct.array[struct.offset + self.field.offset] = word
+
+
+_pointed: dict[int, tuple[ReferenceType[Array], int]] = {}  # by address: the array that Python has pointed into, offset
 
 
 def _followed(field: StructField, address: int) -> Any:
     """What a pointer points at, None for 0."""
     if not address:
         return None
-    if field.kind is None:
-        raise AttributeError(f"{field.name} is the address of words: only native code follows it")
-    return field.kind(np.ctypeslib.as_array((ctypes.c_int64 * field.kind.WORDS).from_address(address)))
+    reference, offset = _pointed.get(address, (None, 0))
+    array = None if reference is None else reference()
+    if array is None:
+        raise AttributeError(f"{field.name} points at {address:#x}, where Python has nothing any more")
+    return Words(array, offset) if field.kind is None else field.kind(array, offset)
 
 
 class Struct:

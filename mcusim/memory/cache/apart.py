@@ -19,13 +19,14 @@ from mcusim.native.compile import native
 from mcusim.native.structs import words_between
 
 NOTHING, CACHE_OFF_DIRTY, STALE_FLASH = range(3)
+LINE_WORDS = CacheLine.WORDS
 
 
 @native
 def bytes_of(memory: MemoryState, line: CacheLine) -> int:
     """Where the host keeps the bytes of a line of the data cache while the cache is off."""
     cache = CacheState(memory, memory.data_cache_block)
-    return memory.aside_room + words_between(cache.lines[0], line) // L.CACHE_LINE * cache.line_bytes
+    return memory.aside_room + words_between(cache.lines[0], line) // LINE_WORDS * cache.line_bytes
 
 
 @native

@@ -21,17 +21,19 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data
 from mcusim.memory.dma import beats
 from mcusim.memory.range_lookup import find, range_at
-from mcusim.memory.state_layout import AddressRange, DmaPort, MemoryState, RegionState, TransferState
+from mcusim.memory.state_layout import AddressRange, DmaPort, MemoryState, RegionState, RegionStates, TransferState
 from mcusim.native.compile import inlined, native, shared
 from mcusim.native.structs import words_between
 
 MOST_BLOCKS = 62  # bits of a word that tell which region blocks a transfer touches
 
+FIRST_REGION = MemoryState.WORDS  # where the regions begin
+
 
 @inlined
 def block_at(memory: MemoryState, index: int) -> RegionState:
     """One of the regions' blocks."""
-    return RegionState(memory, L.HEADER + index * L.REGION)
+    return RegionStates(memory, FIRST_REGION).records[index]
 
 
 @native

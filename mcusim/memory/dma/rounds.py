@@ -19,6 +19,7 @@ from mcusim.native.compile import native
 from mcusim.native.structs import Words
 
 BYTES = 32
+TRANSFER, REGION = TransferState.WORDS, RegionState.WORDS
 UNKNOWN, BEGUN, KNOWN = range(3)  # of a round: nothing, its begin, all of it
 
 
@@ -141,9 +142,9 @@ def copy_words(to: Words, words: Words, count: int) -> None:
 def keep(memory: MemoryState, transfer: TransferState, kept: RoundState, start: int, reading: int) -> None:
     """Keep how all is now."""
     kept.now, kept.reading_free = start, reading
-    copy_words(Words(kept.transfer), Words(transfer), L.TRANSFER)
-    copy_words(Words(kept.source), Words(memory, transfer.source), L.REGION)
-    copy_words(Words(kept.target), Words(memory, transfer.target), L.REGION)
+    copy_words(Words(kept.transfer), Words(transfer), TRANSFER)
+    copy_words(Words(kept.source), Words(memory, transfer.source), REGION)
+    copy_words(Words(kept.target), Words(memory, transfer.target), REGION)
 
 
 @native
@@ -208,9 +209,9 @@ def made_at_once(memory: MemoryState, transfer: TransferState, start: int, readi
     count = more_rounds(memory, transfer, max(start, reading), max(1, ticks), size)
     if count <= 0:
         return 0
-    repeat(Words(transfer), Words(begun.transfer), Words(ended.transfer), L.TRANSFER, count)
-    repeat(Words(source), Words(begun.source), Words(ended.source), L.REGION, count)
+    repeat(Words(transfer), Words(begun.transfer), Words(ended.transfer), TRANSFER, count)
+    repeat(Words(source), Words(begun.source), Words(ended.source), REGION, count)
     if transfer.source != transfer.target:
         target = Words(memory, transfer.target)
-        repeat(target, Words(begun.target), Words(ended.target), L.REGION, count)
+        repeat(target, Words(begun.target), Words(ended.target), REGION, count)
     return count * ticks

@@ -10,21 +10,20 @@ import ctypes
 from mcusim.memory.cache import tags
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, MemoryState, RegionState
-from mcusim.native.compile import State
 
 
-def read_unit(state: State, address: int, size: int) -> bytes:
+def read_unit(memory: MemoryState, address: int, size: int) -> bytes:
     """The ``size`` bytes that memory has at ``address``, which does not leave its region."""
-    addresses = AddressRange(state, int(find(state, address)))
-    RegionState(state, addresses.region).dma_read_bytes += size
+    addresses = AddressRange(memory, find(memory, address))
+    RegionState(memory, addresses.region).dma_read_bytes += size
     return ctypes.string_at(addresses.memory + address, size)
 
 
-def write_unit(state: State, address: int, unit: bytes) -> None:
+def write_unit(memory: MemoryState, address: int, unit: bytes) -> None:
     """Put ``unit`` into memory; the core sees it where no line of its cache has these bytes."""
-    addresses = AddressRange(state, int(find(state, address)))
+    addresses = AddressRange(memory, find(memory, address))
     stored, view = addresses.memory + address, addresses.core_view + address
-    RegionState(state, addresses.region).dma_write_bytes += len(unit)
+    RegionState(memory, addresses.region).dma_write_bytes += len(unit)
     ctypes.memmove(stored, unit, len(unit))
-    if stored != view and (MemoryState(state).aside or not tags.held(state, address)):
+    if stored != view and (memory.aside or not tags.held(memory, address)):
         ctypes.memmove(view, unit, len(unit))

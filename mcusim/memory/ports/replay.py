@@ -17,7 +17,7 @@ from mcusim.memory.cache import replacement, tags
 from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.operand_stalls import charge
-from mcusim.memory.state_layout import AddressRange, CacheLine, CacheState, MemoryState, RegionState
+from mcusim.memory.state_layout import AddressRange, CacheLine, CacheState, MemoryState, RegionState, RegionStates
 from mcusim.native.compile import inlined, native, shared
 from mcusim.native.structs import Words, words_between
 
@@ -317,7 +317,7 @@ def sync(memory: MemoryState, now: int, first: int, count: int) -> None:
     """
     memory.now = now
     for i in range(count):
-        region = RegionState(memory, first + i * L.REGION)
+        region = RegionStates(memory, first).records[i]
         if region.transfers:
             continue
         region.busy_until = min(region.busy_until, now)

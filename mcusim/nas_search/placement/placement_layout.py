@@ -32,7 +32,7 @@ class ScratchNeed(Struct):
 
 class SegmentRow(Struct):
     """A part of a network: its steps, the last one that reads its input, its output; multiply-accumulates, bytes
-    stored, of tables, of what all parts share (the largest counts), of the runtime; a bit for each function; its blocks."""
+    stored, of tables, of what all parts share (the largest counts), of the runtime; a bit a function; its blocks."""
 
     steps: int
     input_last: int
@@ -89,7 +89,7 @@ class SearchedNetworks(Struct):
 
 
 class PlacementTask(Struct):
-    """``count`` networks, each of ``part_counts`` parts; their numbers ``parts`` follow one another. ``static_array``: one
+    """``count`` networks, each of ``part_counts`` parts, listed in ``parts``. ``static_array``: one
     byte by byte, else an interpreter's arena; ``input_bytes`` of each network; ``blocks``: room for those of one."""
 
     rows: Annotated[SegmentRows, POINTER]

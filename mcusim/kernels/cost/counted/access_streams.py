@@ -1,8 +1,8 @@
 """The access streams of each kernel's loop nest, native: what the loops load and store, in their order.
 
-Every function takes the memory state and a parameter array ``p`` (slots below) and replays one kernel call on
+Every function takes the memory state and a :class:`CountedCall` and replays one kernel call on
 :func:`mcusim.memory.ports.replay.walk`. Streams that alternate inside an inner loop are replayed in turns of 32 bytes
-and marked as interleaved. ``G_*`` are ticks of core work per access in a loop level, so that memories see the core's
+and marked as interleaved. Gaps are ticks of core work per access in a loop level, so that memories see the core's
 pace.
 
 Sources: CMSIS-NN 5.8.0 (``arm_nn_mat_mult_nt_t_s8``, ``arm_convolve_s8``, ``arm_depthwise_conv_s8_opt``,
@@ -13,284 +13,344 @@ machine here and are in the compute cycles).
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from mcusim.memory.ports.replay import cached_range, coupled_range, read_coupled, read_held, walk, walk_in
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import MemoryState
-from mcusim.native.compile import State, native
-from mcusim.native.structs import Words
+from mcusim.native.compile import native
+from mcusim.native.structs import Struct, Words
 
-IN, IN2, W, OUT, BIAS, MUL, SHIFT, SCR = range(8)
-IN_H, IN_W, IN_C, OUT_W, OUT_C, KH, KW, SH, SW, DH, DW, PT, PL = range(8, 21)
-ROW, ROWS, IROW, SIZE, SIZE2, OUT_SIZE = range(21, 27)
-G_BLOCK, G_REST, G_SUM, G_COPY, G_ZERO, G_OUT = range(27, 33)
-HELD, HELD_LINES = 33, 256  # offsets of the cache's lines that had weights and columns, then of each operand
-SLOTS = HELD + HELD_LINES + 16
-TURN = 32
+HINTS, OPERAND_HINTS, TURN = 256, 6, 32
+
+
+class CountedCall(Struct, root=True):
+    """Addresses of the operands (-1: none), shapes, sizes in bytes, gaps."""
+
+    input: int
+    second_input: int
+    filter: int
+    output: int
+    bias: int
+    multiplier: int
+    shift: int
+    scratch: int
+    in_h: int
+    in_w: int
+    in_c: int
+    out_w: int
+    out_c: int
+    kernel_h: int
+    kernel_w: int
+    stride_h: int
+    stride_w: int
+    dilation_h: int
+    dilation_w: int
+    pad_top: int
+    pad_left: int
+    first_row: int
+    rows: int
+    first_input_row: int
+    input_size: int
+    second_size: int
+    output_size: int
+    block_gap: int
+    rest_gap: int
+    sum_gap: int
+    copy_gap: int
+    zero_gap: int
+    output_gap: int
+    # offsets of the cache's lines that had weights and columns, and bias, multiplier and shift
+    hints: Annotated[Words, HINTS]
+    operand_hints: Annotated[Words, OPERAND_HINTS]
 
 
 @native
-def parameters(memory: MemoryState, p: State, channel: int, n: int) -> None:
+def parameter(memory: MemoryState, hints: Words, array: int, n: int, gap: int) -> None:
+    """``n`` words of an operand that has one for each channel (negative: there is none)."""
+    if array < 0:
+        return
+    addresses = cached_range(memory, array, 4 * n)
+    if addresses >= 0:
+        due = read_held(memory, hints, addresses, array, 4 * n, 4, gap, 0)
+        memory.now += due
+    else:
+        walk(memory, array, 4 * n, 4, 0, gap, 0)
+
+
+@native
+def parameters(memory: MemoryState, call: CountedCall, channel: int, n: int) -> None:
     """Bias, multiplier and shift of ``n`` channels, as the requantisation reads them."""
-    for role in (BIAS, MUL, SHIFT):
-        if p[role] >= 0:
-            array, gap = p[role] + 4 * channel, 0 if role == BIAS else p[G_OUT]
-            q = cached_range(memory, array, 4 * n)
-            if q >= 0:
-                due = read_held(memory, Words(p, HELD + HELD_LINES + 2 * role), q, array, 4 * n, 4, gap, 0)
-                memory.now += due
-            else:
-                walk(memory, array, 4 * n, 4, 0, gap, 0)
+    first, hints, gap = 4 * channel, call.operand_hints, call.output_gap
+    parameter(memory, Words(hints, 0), call.bias + first if call.bias >= 0 else -1, n, 0)
+    parameter(memory, Words(hints, 2), call.multiplier + first if call.multiplier >= 0 else -1, n, gap)
+    parameter(memory, Words(hints, 4), call.shift + first if call.shift >= 0 else -1, n, gap)
 
 
 @native
-def block_of_pair(memory: MemoryState, p: State, weights: int, rows: int, first: int, n: int) -> None:
+def block_of_pair(memory: MemoryState, call: CountedCall, weights: int, rows: int, first: int, n: int) -> None:
     """Weights of ``rows`` channels against ``n`` pixels, 16 of their depth at a time."""
-    depth = p[IN_C]
+    depth = call.in_c
     block = depth // 16 * 16
-    filters, inputs = find(memory, p[W]), find(memory, p[IN])
+    filters, inputs = find(memory, call.filter), find(memory, call.input)
     for k in range(0, block, TURN):
         part = min(TURN, block - k)
         for i in range(rows):
-            walk_in(memory, filters, weights + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
+            walk_in(memory, filters, weights + i * depth + k, part, 4, 0, call.block_gap, 1)
         for i in range(n):
-            walk_in(memory, inputs, first + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
+            walk_in(memory, inputs, first + i * depth + k, part, 4, 0, call.block_gap, 1)
 
 
 @native
 def block_of_pair_coupled(
-    memory: MemoryState, p: State, filters: int, inputs: int, weights: int, rows: int, n: int
+    memory: MemoryState, call: CountedCall, filters: int, inputs: int, weights: int, rows: int, n: int
 ) -> None:
     """:func:`block_of_pair` of cached weights and pixels in tightly coupled memory, in fewer steps."""
-    depth, gap = p[IN_C], p[G_BLOCK]
+    depth, gap = call.in_c, call.block_gap
     block = depth // 16 * 16
     due = 0
     for k in range(0, block, TURN):
         part = min(TURN, block - k)
         for i in range(rows):
-            held = HELD + ((k // TURN * 2 + i) * 2 & HELD_LINES - 1)
-            due = read_held(memory, Words(p, held), filters, weights + i * depth + k, part, 4, gap, due)
+            hints = Words(call.hints, (k // TURN * 2 + i) * 2 & HINTS - 1)
+            due = read_held(memory, hints, filters, weights + i * depth + k, part, 4, gap, due)
         due += n * part // 4 * gap
     memory.now += due
     read_coupled(memory, inputs, n * block // 4, 4, gap)
 
 
 @native
-def pointwise(memory: MemoryState, p: State) -> None:
+def pointwise(memory: MemoryState, call: CountedCall) -> None:
     """Pairs of output channels outside, pairs of pixels inside: weights of two channels against two pixels."""
-    depth, channels = p[IN_C], p[OUT_C]
-    pixels = p[ROWS] * p[OUT_W]
+    depth, channels = call.in_c, call.out_c
+    pixels = call.rows * call.out_w
     block = depth // 16 * 16
-    filters, inputs = cached_range(memory, p[W], channels * depth), coupled_range(memory, p[IN], pixels * depth)
-    for core in range(0, channels, 2):
-        rows = min(2, channels - core)
-        weights = p[W] + core * depth
+    filters, inputs = (
+        cached_range(memory, call.filter, channels * depth),
+        coupled_range(memory, call.input, pixels * depth),
+    )
+    for channel in range(0, channels, 2):
+        rows = min(2, channels - channel)
+        weights = call.filter + channel * depth
         for k in range(0, depth, TURN):  # the offset's share, summed over both filters in step
             for i in range(rows):
-                walk(memory, weights + i * depth + k, min(TURN, depth - k), 1, 0, p[G_SUM], 1)
-        for exceptions in range(0, pixels, 2):
-            n = min(2, pixels - exceptions)
-            first = p[IN] + exceptions * depth
+                walk(memory, weights + i * depth + k, min(TURN, depth - k), 1, 0, call.sum_gap, 1)
+        for x in range(0, pixels, 2):
+            n = min(2, pixels - x)
+            first = call.input + x * depth
             if filters >= 0 and inputs >= 0:
-                block_of_pair_coupled(memory, p, filters, inputs, weights, rows, n)
+                block_of_pair_coupled(memory, call, filters, inputs, weights, rows, n)
             else:
-                block_of_pair(memory, p, weights, rows, first, n)
+                block_of_pair(memory, call, weights, rows, first, n)
             if block < depth:
                 for i in range(rows):
-                    walk(memory, weights + i * depth + block, depth - block, 1, 0, p[G_REST], 1)
+                    walk(memory, weights + i * depth + block, depth - block, 1, 0, call.rest_gap, 1)
                 for i in range(n):
-                    walk(memory, first + i * depth + block, depth - block, 1, 0, p[G_REST], 1)
-            parameters(memory, p, core, rows)
+                    walk(memory, first + i * depth + block, depth - block, 1, 0, call.rest_gap, 1)
+            parameters(memory, call, channel, rows)
             for i in range(n):
-                walk(memory, p[OUT] + (exceptions + i) * channels + core, rows, 1, 1, p[G_OUT], 0)
+                walk(memory, call.output + (x + i) * channels + channel, rows, 1, 1, call.output_gap, 0)
 
 
 @native
-def column(memory: MemoryState, p: State, y: int, exceptions: int, target: int) -> None:
+def column(memory: MemoryState, call: CountedCall, y: int, x: int, target: int) -> None:
     """im2col of one pixel into ``target``: int8 read, q15 written, padding cleared byte by byte."""
-    depth = p[IN_C]
-    inputs, columns = find(memory, p[IN]), find(memory, p[SCR])
-    for ky in range(p[KH]):
-        iy = y * p[SH] - p[PT] + ky * p[DH]
-        for kx in range(p[KW]):
-            ix = exceptions * p[SW] - p[PL] + kx * p[DW]
-            if iy < 0 or iy >= p[IN_H] or ix < 0 or ix >= p[IN_W]:
-                walk(memory, target, 2 * depth, 1, 1, p[G_ZERO], 0)
+    depth = call.in_c
+    inputs, columns = find(memory, call.input), find(memory, call.scratch)
+    for ky in range(call.kernel_h):
+        iy = y * call.stride_h - call.pad_top + ky * call.dilation_h
+        for kx in range(call.kernel_w):
+            ix = x * call.stride_w - call.pad_left + kx * call.dilation_w
+            if iy < 0 or iy >= call.in_h or ix < 0 or ix >= call.in_w:
+                walk(memory, target, 2 * depth, 1, 1, call.zero_gap, 0)
             else:
-                source = p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth
+                source = call.input + ((iy - call.first_input_row) * call.in_w + ix) * depth
                 if depth >= 4:
-                    walk_in(memory, inputs, source, depth, 4, 0, p[G_COPY], 1)
-                    walk_in(memory, columns, target, 2 * depth, 4, 1, p[G_COPY], 1)
+                    walk_in(memory, inputs, source, depth, 4, 0, call.copy_gap, 1)
+                    walk_in(memory, columns, target, 2 * depth, 4, 1, call.copy_gap, 1)
                 else:
-                    walk(memory, source, depth, 1, 0, p[G_COPY], 1)
-                    walk(memory, target, 2 * depth, 2, 1, p[G_COPY], 1)
+                    walk(memory, source, depth, 1, 0, call.copy_gap, 1)
+                    walk(memory, target, 2 * depth, 2, 1, call.copy_gap, 1)
             target += 2 * depth
 
 
 @native
-def conv(memory: MemoryState, p: State) -> None:
+def conv(memory: MemoryState, call: CountedCall) -> None:
     """im2col of two pixels, then pairs of output channels against the two columns."""
-    window = p[KH] * p[KW] * p[IN_C]
-    channels = p[OUT_C]
-    pixels = p[ROWS] * p[OUT_W]
-    for exceptions in range(0, pixels, 2):
-        n = min(2, pixels - exceptions)
+    window = call.kernel_h * call.kernel_w * call.in_c
+    channels = call.out_c
+    pixels = call.rows * call.out_w
+    for x in range(0, pixels, 2):
+        n = min(2, pixels - x)
         for i in range(n):
-            y = p[ROW] + (exceptions + i) // p[OUT_W]
-            column(memory, p, y, (exceptions + i) % p[OUT_W], p[SCR] + i * 2 * window)
-        for core in range(0, channels, 2):
-            rows = min(2, channels - core)
+            y = call.first_row + (x + i) // call.out_w
+            column(memory, call, y, (x + i) % call.out_w, call.scratch + i * 2 * window)
+        for channel in range(0, channels, 2):
+            rows = min(2, channels - channel)
             for k in range(0, window, TURN):
                 part = min(TURN, window - k)
                 size = 4 if part >= 4 else 1
                 for i in range(rows):
-                    walk(memory, p[W] + (core + i) * window + k, part, size, 0, p[G_BLOCK], 1)
+                    walk(memory, call.filter + (channel + i) * window + k, part, size, 0, call.block_gap, 1)
                 for i in range(n):
-                    walk(memory, p[SCR] + 2 * (i * window + k), 2 * part, 4, 0, p[G_BLOCK], 1)
-            parameters(memory, p, core, rows)
+                    walk(memory, call.scratch + 2 * (i * window + k), 2 * part, 4, 0, call.block_gap, 1)
+            parameters(memory, call, channel, rows)
             for i in range(n):
-                walk(memory, p[OUT] + (exceptions + i) * channels + core, rows, 1, 1, p[G_OUT], 0)
+                walk(memory, call.output + (x + i) * channels + channel, rows, 1, 1, call.output_gap, 0)
 
 
 @native
-def taps_of_column(memory: MemoryState, p: State, filters: int, columns: int, core: int, n: int) -> None:
+def taps_of_column(memory: MemoryState, call: CountedCall, filters: int, columns: int, channel: int, n: int) -> None:
     """``n`` channels from ``c`` on down the taps; ``filters`` and ``columns``: range records, -1 where uncached."""
-    channels, gap = p[OUT_C], p[G_BLOCK]
+    channels, gap = call.out_c, call.block_gap
     if filters >= 0 and columns >= 0:
         due = 0
-        for t in range(p[KH] * p[KW]):
-            held = HELD + (t * 4 & HELD_LINES - 1)
-            due = read_held(memory, Words(p, held), filters, p[W] + t * channels + core, n, 4, gap, due)
-            due = read_held(memory, Words(p, held + 2), columns, p[SCR] + 2 * (t * channels + core), 2 * n, 4, gap, due)
+        for t in range(call.kernel_h * call.kernel_w):
+            hints = Words(call.hints, t * 4 & HINTS - 1)
+            due = read_held(memory, hints, filters, call.filter + t * channels + channel, n, 4, gap, due)
+            due = read_held(
+                memory, Words(hints, 2), columns, call.scratch + 2 * (t * channels + channel), 2 * n, 4, gap, due
+            )
         memory.now += due
         return
-    filters, columns = find(memory, p[W]), find(memory, p[SCR])
-    for t in range(p[KH] * p[KW]):
-        walk_in(memory, filters, p[W] + t * channels + core, n, 4, 0, gap, 1)
-        walk_in(memory, columns, p[SCR] + 2 * (t * channels + core), 2 * n, 4, 0, gap, 1)
+    filters, columns = find(memory, call.filter), find(memory, call.scratch)
+    for t in range(call.kernel_h * call.kernel_w):
+        walk_in(memory, filters, call.filter + t * channels + channel, n, 4, 0, gap, 1)
+        walk_in(memory, columns, call.scratch + 2 * (t * channels + channel), 2 * n, 4, 0, gap, 1)
 
 
 @native
-def depthwise(memory: MemoryState, p: State) -> None:
+def depthwise(memory: MemoryState, call: CountedCall) -> None:
     """im2col of a pixel over all channels, then four channels at a time down the taps."""
-    channels = p[OUT_C]
-    bytes_ = p[KH] * p[KW] * channels
-    filters, columns = cached_range(memory, p[W], bytes_), cached_range(memory, p[SCR], 2 * bytes_)
-    for pixel in range(p[ROWS] * p[OUT_W]):
-        column(memory, p, p[ROW] + pixel // p[OUT_W], pixel % p[OUT_W], p[SCR])
-        for core in range(0, channels, 4):
-            n = min(4, channels - core)
-            taps_of_column(memory, p, filters, columns, core, n)
-            parameters(memory, p, core, n)
-            walk(memory, p[OUT] + pixel * channels + core, n, 1, 1, p[G_OUT], 0)
+    channels = call.out_c
+    bytes_ = call.kernel_h * call.kernel_w * channels
+    filters, columns = cached_range(memory, call.filter, bytes_), cached_range(memory, call.scratch, 2 * bytes_)
+    for pixel in range(call.rows * call.out_w):
+        column(memory, call, call.first_row + pixel // call.out_w, pixel % call.out_w, call.scratch)
+        for channel in range(0, channels, 4):
+            n = min(4, channels - channel)
+            taps_of_column(memory, call, filters, columns, channel, n)
+            parameters(memory, call, channel, n)
+            walk(memory, call.output + pixel * channels + channel, n, 1, 1, call.output_gap, 0)
 
 
 @native
-def taps_of_pixel(memory: MemoryState, p: State, filters: int, inputs: int, y: int, exceptions: int, core: int) -> None:
+def taps_of_pixel(
+    memory: MemoryState, call: CountedCall, filters: int, inputs: int, y: int, x: int, channel: int
+) -> None:
     """Input and weights tap by tap for up to four channels from ``c`` on; ``filters`` is -1 where they are uncached,
     ``inputs`` where they are not in tightly coupled memory."""
-    channels, depth, gap = p[OUT_C], p[IN_C], p[G_BLOCK]
-    near_weights, near_input = find(memory, p[W]), find(memory, p[IN])
-    n = min(4, channels - core)
+    channels, depth, gap = call.out_c, call.in_c, call.block_gap
+    near_weights, near_input = find(memory, call.filter), find(memory, call.input)
+    n = min(4, channels - channel)
     due = 0
-    for ky in range(p[KH]):
-        iy = y * p[SH] - p[PT] + ky * p[DH]
-        if iy < 0 or iy >= p[IN_H]:
+    for ky in range(call.kernel_h):
+        iy = y * call.stride_h - call.pad_top + ky * call.dilation_h
+        if iy < 0 or iy >= call.in_h:
             continue
-        for kx in range(p[KW]):
-            ix = exceptions * p[SW] - p[PL] + kx * p[DW]
-            if 0 <= ix < p[IN_W]:
-                weights = p[W] + (ky * p[KW] + kx) * channels + core
+        for kx in range(call.kernel_w):
+            ix = x * call.stride_w - call.pad_left + kx * call.dilation_w
+            if 0 <= ix < call.in_w:
+                weights = call.filter + (ky * call.kernel_w + kx) * channels + channel
                 if filters >= 0 and inputs >= 0:
                     due += read_coupled(memory, inputs, 1, 4, gap)
-                    held = HELD + ((ky * p[KW] + kx) * 2 & HELD_LINES - 1)
-                    due = read_held(memory, Words(p, held), filters, weights, n, 4, gap, due)
+                    hints = Words(call.hints, (ky * call.kernel_w + kx) * 2 & HINTS - 1)
+                    due = read_held(memory, hints, filters, weights, n, 4, gap, due)
                 else:
-                    source = p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth
-                    walk_in(memory, near_input, source + core * depth // channels, n, 4, 0, gap, 1)
+                    source = call.input + ((iy - call.first_input_row) * call.in_w + ix) * depth
+                    walk_in(memory, near_input, source + channel * depth // channels, n, 4, 0, gap, 1)
                     walk_in(memory, near_weights, weights, n, 4, 0, gap, 1)
     memory.now += due
 
 
 @native
-def depthwise_direct(memory: MemoryState, p: State) -> None:
+def depthwise_direct(memory: MemoryState, call: CountedCall) -> None:
     """No im2col: four channels at a time, input and weights tap by tap (3x3, and any multiplier)."""
-    channels = p[OUT_C]
-    filters = cached_range(memory, p[W], p[KH] * p[KW] * channels)
-    inputs = coupled_range(memory, p[IN], p[SIZE])
-    for pixel in range(p[ROWS] * p[OUT_W]):
-        y, exceptions = p[ROW] + pixel // p[OUT_W], pixel % p[OUT_W]
-        for core in range(0, channels, 4):
-            n = min(4, channels - core)
-            taps_of_pixel(memory, p, filters, inputs, y, exceptions, core)
-            parameters(memory, p, core, n)
-            walk(memory, p[OUT] + pixel * channels + core, n, 1, 1, p[G_OUT], 0)
+    channels = call.out_c
+    filters = cached_range(memory, call.filter, call.kernel_h * call.kernel_w * channels)
+    inputs = coupled_range(memory, call.input, call.input_size)
+    for pixel in range(call.rows * call.out_w):
+        y, x = call.first_row + pixel // call.out_w, pixel % call.out_w
+        for channel in range(0, channels, 4):
+            n = min(4, channels - channel)
+            taps_of_pixel(memory, call, filters, inputs, y, x, channel)
+            parameters(memory, call, channel, n)
+            walk(memory, call.output + pixel * channels + channel, n, 1, 1, call.output_gap, 0)
 
 
 @native
-def fully_connected(memory: MemoryState, p: State) -> None:
+def fully_connected(memory: MemoryState, call: CountedCall) -> None:
     """Two rows of weights against the input vector at a time."""
-    depth = p[IN_C]
-    for branches in range(p[ROWS] * p[OUT_W]):
-        for core in range(0, p[OUT_C], 2):
-            rows = min(2, p[OUT_C] - core)
+    depth = call.in_c
+    for image in range(call.rows * call.out_w):
+        for channel in range(0, call.out_c, 2):
+            rows = min(2, call.out_c - channel)
             for k in range(0, depth, TURN):
                 part = min(TURN, depth - k)
                 for i in range(rows):
-                    walk(memory, p[W] + (core + i) * depth + k, part, 4, 0, p[G_BLOCK], 1)
-                walk(memory, p[IN] + branches * depth + k, part, 4, 0, p[G_BLOCK], 1)
-            parameters(memory, p, core, rows)
-            walk(memory, p[OUT] + branches * p[OUT_C] + core, rows, 1, 1, p[G_OUT], 0)
+                    walk(memory, call.filter + (channel + i) * depth + k, part, 4, 0, call.block_gap, 1)
+                walk(memory, call.input + image * depth + k, part, 4, 0, call.block_gap, 1)
+            parameters(memory, call, channel, rows)
+            walk(memory, call.output + image * call.out_c + channel, rows, 1, 1, call.output_gap, 0)
 
 
 @native
-def pool(memory: MemoryState, p: State) -> None:
+def pool(memory: MemoryState, call: CountedCall) -> None:
     """Each output pixel reads its window channel by channel into 32-bit sums, then scales them."""
-    depth = p[IN_C]
-    for pixel in range(p[ROWS] * p[OUT_W]):
-        y, exceptions = p[ROW] + pixel // p[OUT_W], pixel % p[OUT_W]
-        for ky in range(p[KH]):
-            iy = y * p[SH] - p[PT] + ky * p[DH]
-            for kx in range(p[KW]):
-                ix = exceptions * p[SW] - p[PL] + kx * p[DW]
-                if 0 <= iy < p[IN_H] and 0 <= ix < p[IN_W]:
-                    walk(memory, p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth, depth, 1, 0, p[G_BLOCK], 1)
-                    if p[SCR] >= 0:
-                        walk(memory, p[SCR], 4 * depth, 4, 0, p[G_BLOCK], 1)
-                        walk(memory, p[SCR], 4 * depth, 4, 1, p[G_BLOCK], 1)
-        walk(memory, p[OUT] + pixel * depth, depth, 1, 1, p[G_OUT], 0)
+    depth = call.in_c
+    for pixel in range(call.rows * call.out_w):
+        y, x = call.first_row + pixel // call.out_w, pixel % call.out_w
+        for ky in range(call.kernel_h):
+            iy = y * call.stride_h - call.pad_top + ky * call.dilation_h
+            for kx in range(call.kernel_w):
+                ix = x * call.stride_w - call.pad_left + kx * call.dilation_w
+                if 0 <= iy < call.in_h and 0 <= ix < call.in_w:
+                    walk(
+                        memory,
+                        call.input + ((iy - call.first_input_row) * call.in_w + ix) * depth,
+                        depth,
+                        1,
+                        0,
+                        call.block_gap,
+                        1,
+                    )
+                    if call.scratch >= 0:
+                        walk(memory, call.scratch, 4 * depth, 4, 0, call.block_gap, 1)
+                        walk(memory, call.scratch, 4 * depth, 4, 1, call.block_gap, 1)
+        walk(memory, call.output + pixel * depth, depth, 1, 1, call.output_gap, 0)
 
 
 @native
-def pad(memory: MemoryState, p: State) -> None:
+def pad(memory: MemoryState, call: CountedCall) -> None:
     """Byte by byte: an input's row read and written, padding written.
 
     Not modelled: how many of the padded channels are in front; the geometry does not have it, all are written at the
     end.
     """
-    channels, source, target = p[OUT_C], p[IN], p[OUT]
-    depth = min(p[IN_C], channels)
-    for pixel in range(p[ROWS] * p[OUT_W]):
-        y, exceptions = p[ROW] + pixel // p[OUT_W] - p[PT], pixel % p[OUT_W] - p[PL]
-        if 0 <= y < p[IN_H] and 0 <= exceptions < p[IN_W]:
+    channels, source, target = call.out_c, call.input, call.output
+    depth = min(call.in_c, channels)
+    for pixel in range(call.rows * call.out_w):
+        y, x = call.first_row + pixel // call.out_w - call.pad_top, pixel % call.out_w - call.pad_left
+        if 0 <= y < call.in_h and 0 <= x < call.in_w:
             for k in range(0, depth, TURN):
-                walk(memory, source + k, min(TURN, depth - k), 1, 0, p[G_COPY], 1)
-                walk(memory, target + k, min(TURN, depth - k), 1, 1, p[G_COPY], 1)
+                walk(memory, source + k, min(TURN, depth - k), 1, 0, call.copy_gap, 1)
+                walk(memory, target + k, min(TURN, depth - k), 1, 1, call.copy_gap, 1)
             if channels > depth:
-                walk(memory, target + depth, channels - depth, 1, 1, p[G_ZERO], 0)
-            source += p[IN_C]
+                walk(memory, target + depth, channels - depth, 1, 1, call.zero_gap, 0)
+            source += call.in_c
         else:
-            walk(memory, target, channels, 1, 1, p[G_ZERO], 0)
+            walk(memory, target, channels, 1, 1, call.zero_gap, 0)
         target += channels
 
 
 @native
-def sequential(memory: MemoryState, p: State) -> None:
+def sequential(memory: MemoryState, call: CountedCall) -> None:
     """Inputs read once and outputs written once, in step, a word at a time."""
-    longest = max(p[SIZE], p[SIZE2], p[OUT_SIZE])
+    longest = max(call.input_size, call.second_size, call.output_size)
     for k in range(0, longest, TURN):
-        if k < p[SIZE]:
-            walk(memory, p[IN] + k, min(TURN, p[SIZE] - k), 4, 0, p[G_BLOCK], 1)
-        if k < p[SIZE2]:
-            walk(memory, p[IN2] + k, min(TURN, p[SIZE2] - k), 4, 0, p[G_BLOCK], 1)
-        if k < p[OUT_SIZE]:
-            walk(memory, p[OUT] + k, min(TURN, p[OUT_SIZE] - k), 4, 1, p[G_BLOCK], 1)
+        if k < call.input_size:
+            walk(memory, call.input + k, min(TURN, call.input_size - k), 4, 0, call.block_gap, 1)
+        if k < call.second_size:
+            walk(memory, call.second_input + k, min(TURN, call.second_size - k), 4, 0, call.block_gap, 1)
+        if k < call.output_size:
+            walk(memory, call.output + k, min(TURN, call.output_size - k), 4, 1, call.block_gap, 1)

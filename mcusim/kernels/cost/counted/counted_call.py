@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -27,10 +26,8 @@ _STREAM = {
     "pool": S.pool,
     "pad": S.pad,
 }
-_ROLE = {
-    "input0": S.IN, "input1": S.IN2, "filter": S.W, "output": S.OUT,
-    "bias": S.BIAS, "multiplier": S.MUL, "shift": S.SHIFT, "scratch": S.SCR,
-}  # fmt: skip
+_FIELD = {role: role for role in ("filter", "output", "bias", "multiplier", "shift", "scratch")}
+_FIELD |= {"input0": "input", "input1": "second_input"}
 _SCRATCH = ("conv", "depthwise")
 _WEIGHTED = ("pointwise", "conv", "depthwise", "depthwise_3x3", "depthwise_basic", "fully_connected")
 # outputs per time round the outermost loop that sweeps the whole code
@@ -51,29 +48,36 @@ def replay_call(
     Raises ProgramError if an operand that the kernel needs is missing or its scratch too short.
     """
     kind = variant(g)
-    p = np.full(S.SLOTS, -1, np.int64)
-    p[S.HELD :] = memory.data_cache + CacheState.WORDS  # its first line, as good as any
-    for role, (address, _) in operands.items():
-        if role in _ROLE:
-            p[_ROLE[role]] = address
-    p[S.IN_H : S.PL + 1] = (
-        g.in_h, g.in_w, g.in_c, g.out_w, g.out_c, g.kernel_h, g.kernel_w, g.stride_h, g.stride_w,
-        g.dilation_h, g.dilation_w, g.pad_top, g.pad_left,
-    )  # fmt: skip
-    p[S.ROW], p[S.ROWS], p[S.IROW] = rows.out_row, rows.out_rows, rows.in_row
-    p[S.SIZE], p[S.SIZE2], p[S.OUT_SIZE] = (operands.get(r, (0, 0))[1] for r in ("input0", "input1", "output"))
-    _gaps(p, g, kind, costs)
+    call = _call(memory, g, rows, operands)
+    _gaps(call, g, kind, costs)
     _require(g, kind, operands)
     if kind not in _STREAM or g.traits.reduces:
-        S.sequential(memory, p)
+        S.sequential(memory, call)
         return
     images = g.batch
     if kind == "pointwise":  # one matrix over the pixels of all images
-        p[S.ROWS], images = rows.out_rows * images, 1
+        call.rows, images = rows.out_rows * images, 1
     for _ in range(images):  # images are contiguous
-        _STREAM[kind](memory, p)
-        p[S.IN] += rows.in_rows * g.in_w * g.in_c
-        p[S.OUT] += rows.out_rows * g.out_w * g.out_c
+        _STREAM[kind](memory, call)
+        call.input += rows.in_rows * g.in_w * g.in_c
+        call.output += rows.out_rows * g.out_w * g.out_c
+
+
+def _call(memory: MemoryState, g: Geometry, rows: Tile, operands: Mapping[str, tuple[int, int]]) -> S.CountedCall:
+    call = S.CountedCall(np.full(S.CountedCall.WORDS, -1, np.int64))
+    line = memory.data_cache + CacheState.WORDS  # its first line, as good as any
+    call.hints.table(S.HINTS)[:] = call.operand_hints.table(S.OPERAND_HINTS)[:] = line
+    for role, (address, _) in operands.items():
+        if role in _FIELD:
+            setattr(call, _FIELD[role], address)
+    call.in_h, call.in_w, call.in_c, call.out_w, call.out_c = g.in_h, g.in_w, g.in_c, g.out_w, g.out_c
+    call.kernel_h, call.kernel_w, call.stride_h, call.stride_w = g.kernel_h, g.kernel_w, g.stride_h, g.stride_w
+    call.dilation_h, call.dilation_w = g.dilation_h, g.dilation_w
+    call.pad_top, call.pad_left = g.pad_top, g.pad_left
+    call.first_row, call.rows, call.first_input_row = rows.out_row, rows.out_rows, rows.in_row
+    sizes = (operands.get(role, (0, 0))[1] for role in ("input0", "input1", "output"))
+    call.input_size, call.second_size, call.output_size = sizes
+    return call
 
 
 def _require(g: Geometry, kind: str, operands: Mapping[str, tuple[int, int]]) -> None:
@@ -89,7 +93,7 @@ def _require(g: Geometry, kind: str, operands: Mapping[str, tuple[int, int]]) ->
             raise ProgramError(f"a {g.type} call has {have:,} B of operand {role}; kernel {kind} needs {need:,} B")
 
 
-def _gaps(p: Any, g: Geometry, kind: str, costs: CoreCosts) -> None:
+def _gaps(call: S.CountedCall, g: Geometry, kind: str, costs: CoreCosts) -> None:
     """Ticks of core work per access in each loop level.
 
     Accesses as the inner loops of CMSIS-NN 5.8.0 issue them, in words unless said: pointwise 4 loads for 16 MACs
@@ -97,28 +101,27 @@ def _gaps(p: Any, g: Geometry, kind: str, costs: CoreCosts) -> None:
     elements (bytes: 2 for 1), PAD 2 a byte, requantisation 3 an output.
     """
     level = {name: cost / 1000 for name, cost in costs.levels[kind].items()}
-    gap = {S.G_BLOCK: 0.0, S.G_REST: 0.0, S.G_SUM: 0.0, S.G_COPY: 0.0, S.G_ZERO: 0.0, S.G_OUT: 0.0}
-    gap[S.G_OUT] = level.get("output", 0.0) / 3
+    gap = dict.fromkeys(("block", "rest", "sum", "copy", "zero"), 0.0) | {"output": level.get("output", 0.0) / 3}
     if kind == "pointwise":
-        gap |= {S.G_BLOCK: 4 * level["block"], S.G_REST: level["rest"], S.G_SUM: level["sum"]}
+        gap |= {"block": 4 * level["block"], "rest": level["rest"], "sum": level["sum"]}
     elif kind in ("conv", "depthwise"):
         element = level.get("element_rest", 0.0) if g.in_c < 4 else level["element"]
         accesses = (2 if g.in_c < 4 else 0.75) * g.in_c
-        gap[S.G_COPY] = (level["tap"] + element * g.in_c) / accesses
-        gap[S.G_ZERO] = level["zero"]
-        gap[S.G_BLOCK] = 16 * level["block"] / 6 if kind == "conv" else 8 * level["mac"] / 6
+        gap["copy"] = (level["tap"] + element * g.in_c) / accesses
+        gap["zero"] = level["zero"]
+        gap["block"] = 16 * level["block"] / 6 if kind == "conv" else 8 * level["mac"] / 6
     elif kind in ("depthwise_3x3", "depthwise_basic"):
-        gap[S.G_BLOCK] = 2 * level["mac"]
+        gap["block"] = 2 * level["mac"]
     elif kind == "fully_connected":
-        gap[S.G_BLOCK] = 8 * level["mac"] / 3
+        gap["block"] = 8 * level["mac"] / 3
     elif kind == "pad":
-        gap |= {S.G_COPY: level["element"] / 2, S.G_ZERO: level["zero"]}
+        gap |= {"copy": level["element"] / 2, "zero": level["zero"]}
     elif kind == "pool":
-        gap[S.G_BLOCK] = level["tap"] / (3 if g.traits.sums else 1)
+        gap["block"] = level["tap"] / (3 if g.traits.sums else 1)
     else:
-        gap[S.G_BLOCK] = 4 * level["element"] / (3 if kind == "add" else 2)
-    for slot, cycles in gap.items():
-        p[slot] = round(cycles * L.TICK)
+        gap["block"] = 4 * level["element"] / (3 if kind == "add" else 2)
+    for name, cycles in gap.items():
+        setattr(call, f"{name}_gap", round(cycles * L.TICK))
 
 
 def fetch(

@@ -14,7 +14,7 @@ stack (they hit zero-wait or cached memory and are in the cycles).
 
 from __future__ import annotations
 
-from mcusim.kernels.cost.fitted.nest_call import ListedWord, NestCall, NestLevel
+from mcusim.kernels.cost.fitted.nest_call import ListedWords, NestCall, NestLevel
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from mcusim.memory.range_lookup import find
@@ -95,7 +95,7 @@ def store(memory: MemoryState, call: NestCall, address: int, size: int) -> None:
 def read_call(memory: MemoryState, call: NestCall, level: NestLevel) -> None:
     """The words of the call structure that ``level`` reads each time."""
     for i in range(level.reads):
-        word = ListedWord(call, level.listed + i * ListedWord.WORDS)
+        word = ListedWords(call, level.listed).records[i]
         word.owed += word.rate
         while word.owed >= ONE:
             word.owed -= ONE

@@ -28,6 +28,12 @@ class ListedWord(Struct):
     owed: int
 
 
+class ListedWords(Struct):
+    """One behind another."""
+
+    records: Annotated[Structs[ListedWord], 0]
+
+
 class NestOperand(Struct):
     """Of an input."""
 

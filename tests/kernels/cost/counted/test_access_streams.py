@@ -16,23 +16,24 @@ F746 = "stm32f746g-disco"
 DTCM, SRAM, SDRAM = 0x2000_0000, 0x2001_0000, 0x6000_0000
 
 
-def call(kind: str, seed: int) -> np.ndarray:
+def call(kind: str, seed: int) -> streams.CountedCall:
     """Parameters of a random call whose weights the data cache may hold; what else lies there is random too."""
     rng = np.random.default_rng(seed)
-    p = np.full(streams.SLOTS, -1, np.int64)
-    p[streams.HELD :] = 0
+    p = streams.CountedCall(np.full(streams.CountedCall.WORDS, -1, np.int64))
+    p.zero(streams.CountedCall.hints, streams.CountedCall.operand_hints)
     kernel, height, width = (1 if kind == "pointwise" else int(rng.choice([3, 5]))), *map(int, rng.integers(2, 6, 2))
     depth = int(rng.integers(1, 90))
     channels = int(rng.integers(1, 40)) if kind == "pointwise" else depth
-    p[streams.IN_H : streams.PL + 1] = (
-        height, width, depth, width, channels, kernel, kernel, 1, 1, 1, 1, kernel // 2, kernel // 2,
-    )  # fmt: skip
-    p[[streams.ROW, streams.ROWS, streams.IROW, streams.SIZE]] = 0, height, 0, height * width * depth
-    p[streams.IN] = DTCM if rng.random() < 0.7 else SRAM + 0x20000
-    p[streams.W] = rng.choice([SRAM, SRAM + 4 * int(rng.integers(64)), SDRAM + 1, DTCM + 0x8000])
-    p[streams.OUT], p[streams.SCR] = SDRAM + 0x10000, rng.choice([SRAM + 0x10000, DTCM + 0x4000])
-    p[streams.BIAS], p[streams.MUL], p[streams.SHIFT] = SRAM + 0x8000, SRAM + 0x9004, DTCM + 0x9000
-    p[streams.G_BLOCK : streams.G_OUT + 1] = rng.integers(0, 3000, 6)
+    p.in_h, p.in_w, p.in_c, p.out_w, p.out_c = height, width, depth, width, channels
+    p.kernel_h = p.kernel_w = kernel
+    p.stride_h = p.stride_w = p.dilation_h = p.dilation_w = 1
+    p.pad_top = p.pad_left = kernel // 2
+    p.first_row, p.rows, p.first_input_row, p.input_size = 0, height, 0, height * width * depth
+    p.input = DTCM if rng.random() < 0.7 else SRAM + 0x20000
+    p.filter = rng.choice([SRAM, SRAM + 4 * int(rng.integers(64)), SDRAM + 1, DTCM + 0x8000])
+    p.output, p.scratch = SDRAM + 0x10000, rng.choice([SRAM + 0x10000, DTCM + 0x4000])
+    p.bias, p.multiplier, p.shift = SRAM + 0x8000, SRAM + 0x9004, DTCM + 0x9000
+    p.block_gap, p.rest_gap, p.sum_gap, p.copy_gap, p.zero_gap, p.output_gap = rng.integers(0, 3000, 6)
     return p
 
 

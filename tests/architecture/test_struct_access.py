@@ -1,0 +1,52 @@
+"""State is reached by the fields of structs: nothing subscripts an array by a constant of its layout."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+NUMBERS = {"FIRST_LINE", "NMI", "HARD_FAULT", "SVCALL", "PENDSV", "SYSTICK"}  # of exceptions: they index arrays
+
+
+def sources() -> Iterator[Path]:
+    for path in sorted((ROOT / "mcusim").rglob("*.py")):
+        if path.relative_to(ROOT / "mcusim").parts[0] != "native":
+            yield path
+
+
+def layouts(tree: ast.Module) -> set[str]:
+    """What the modules of layouts are called in a file."""
+    aliases = (alias for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names)
+    return {alias.asname or alias.name for alias in aliases if "layout" in alias.name}
+
+
+def _added(index: ast.expr | None) -> Iterator[ast.Attribute]:
+    """The attributes that an index is, or adds up; where a slice begins."""
+    if isinstance(index, ast.Attribute):
+        yield index
+    elif isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add):
+        yield from _added(index.left)
+        yield from _added(index.right)
+    elif isinstance(index, ast.Slice):
+        yield from _added(index.lower)
+
+
+def constants(tree: ast.Module) -> Iterator[str]:
+    """Those of layouts in subscripts: ``x[L.Z]``, ``x[y + L.Z]``, ``x[L.Z : ...]``."""
+    modules = layouts(tree)
+    for node in ast.walk(tree):
+        for name in _added(node.slice) if isinstance(node, ast.Subscript) else ():
+            if isinstance(name.value, ast.Name) and name.value.id in modules and name.attr not in NUMBERS:
+                yield f"{node.lineno}: {ast.unparse(node)}"
+
+
+def test_no_subscript_is_a_constant_of_a_layout() -> None:
+    hits = {str(path): [*constants(ast.parse(path.read_text()))] for path in sources()}
+    assert not {path: lines for path, lines in hits.items() if lines}
+
+
+def test_a_slot_of_an_array_is_seen() -> None:
+    source = "from a import state_layout as L\ns[L.NOW] = t[q + L.FLAGS] = u[L.A : L.B]\ns.now[i] = x.priority[L.NMI]\n"
+    assert len([*constants(ast.parse(source))]) == 3
