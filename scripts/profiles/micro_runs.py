@@ -217,7 +217,8 @@ class Bench:
         call.structure, call.plays = places.call, self.areas is APART
         call.splits_words, call.bytewise = self.core == "cortex-m4", self.kernels.name == "cmsis-nano"
         memory = MemorySystem(self.machine)
-        fitted.nest(kind)(memory.state, call)
+        call.memory = memory.state
+        fitted.nest(kind)(call)
         played = {
             n: (r["reads"], r["writes"], r["read_bytes"], r["write_bytes"]) for n, r in memory.by_region().items()
         }

@@ -62,11 +62,12 @@ def replay_call(memory: MemoryState, call: Call, profile: Profile, costs: CoreCo
     levels["cost"], levels["fetch"], levels["reads"] = cycles, fetch, read
     nest_call = NestCall(np.concatenate((nest_call.array, words)))
     nest_call.plays, nest_call.splits_words = 1, memory.bus_shift == 2
+    nest_call.memory = memory
     if region is not None and not measured:
         _cold(memory, code, fitted_costs)
     for output, size in _outputs(call):
         nest_call.output, nest_call.output_size = output, size
-        nest(kind)(memory, nest_call)
+        nest(kind)(nest_call)
     counts = nest_call.levels.table(LEVELS)["count"]
     if region is not None:
         region.stall += nest_call.waited
@@ -93,10 +94,10 @@ def device_fault(memory: MemoryState, call: Call, profile: Profile) -> DeviceFau
     """The first access of the call that a core without unaligned accesses to Device memory faults on; the memory state
     is only looked at. Not modelled: where the first is inside a loop body."""
     kind, nest_call = _nest_call(call, profile)
-    nest_call.seeks_fault = 1
+    nest_call.seeks_fault, nest_call.memory = 1, memory
     for output, size in _outputs(call):
         nest_call.output, nest_call.output_size = output, size
-        nest(kind)(memory, nest_call)
+        nest(kind)(nest_call)
     address, size, write = nest_call.fault_address, nest_call.fault_size, nest_call.fault_write
     return DeviceFault(kind, address, size, bool(write)) if address else None
 

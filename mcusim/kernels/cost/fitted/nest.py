@@ -18,7 +18,7 @@ from mcusim.kernels.cost.fitted.nest_call import ListedWords, NestCall, NestLeve
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from mcusim.memory.range_lookup import find
-from mcusim.memory.state_layout import AddressRange, MemoryState
+from mcusim.memory.state_layout import AddressRange
 from mcusim.native.compile import native, shared
 
 ONE = 256
@@ -27,9 +27,10 @@ UNALIGNED = 0
 
 
 @shared
-def access(memory: MemoryState, call: NestCall, address: int, size: int, write: int) -> None:
+def access(call: NestCall, address: int, size: int, write: int) -> None:
     """One access on the memory. A part of the last level's time comes before the next load, not before a store: results
     are stored before a loop's work is over."""
+    memory = call.memory
     if not write:
         memory.now += call.later
         call.later = 0
@@ -41,69 +42,69 @@ def access(memory: MemoryState, call: NestCall, address: int, size: int, write: 
 
 
 @native
-def note_device_fault(memory: MemoryState, call: NestCall, address: int, size: int, write: int) -> None:
+def note_device_fault(call: NestCall, address: int, size: int, write: int) -> None:
     """Note an unaligned access where it is to Device memory."""
-    q = find(memory, address)
-    if q >= 0 and AddressRange(memory, q).flags & L.DEVICE:
+    q = find(call.memory, address)
+    if q >= 0 and AddressRange(call.memory, q).flags & L.DEVICE:
         call.fault_address, call.fault_size, call.fault_write = address, size, write
 
 
 @native
-def unaligned_access(memory: MemoryState, call: NestCall, address: int, size: int, write: int) -> None:
+def unaligned_access(call: NestCall, address: int, size: int, write: int) -> None:
     """A word off a word boundary: bytes and aligned halfwords on a Cortex-M4, one access on a Cortex-M7. A halfword
     off its boundary is one access here."""
     if call.seeks_fault and call.fault_address == 0:
-        note_device_fault(memory, call, address, size, write)
+        note_device_fault(call, address, size, write)
     if size == 2:
         if call.plays:
-            access(memory, call, address, size, write)
+            access(call, address, size, write)
         return
     parts = 1 if write else 2
     if call.splits_words:
         parts = 3 if address & 1 else 2
     level = call.levels[UNALIGNED]
     level.count += parts - 1
-    memory.now += (parts - 1) * level.cost
+    call.memory.now += (parts - 1) * level.cost
     end = address + size
     while call.plays and address < end:
         part = size
         if call.splits_words:
             part = 1 if address & 1 or end - address == 1 else 2
-        access(memory, call, address, part, write)
+        access(call, address, part, write)
         address += part
 
 
 @native
-def load(memory: MemoryState, call: NestCall, address: int, size: int) -> None:
+def load(call: NestCall, address: int, size: int) -> None:
     """One load of an operand."""
     if address & (size - 1):
-        unaligned_access(memory, call, address, size, 0)
+        unaligned_access(call, address, size, 0)
     elif call.plays:
-        access(memory, call, address, size, 0)
+        access(call, address, size, 0)
 
 
 @native
-def store(memory: MemoryState, call: NestCall, address: int, size: int) -> None:
+def store(call: NestCall, address: int, size: int) -> None:
     """One store to an operand."""
     if address & (size - 1):
-        unaligned_access(memory, call, address, size, 1)
+        unaligned_access(call, address, size, 1)
     elif call.plays:
-        access(memory, call, address, size, 1)
+        access(call, address, size, 1)
 
 
 @native
-def read_call(memory: MemoryState, call: NestCall, level: NestLevel) -> None:
+def read_call(call: NestCall, level: NestLevel) -> None:
     """The words of the call structure that ``level`` reads each time."""
     for i in range(level.reads):
         word = ListedWords(call, level.listed).records[i]
         word.owed += word.rate
         while word.owed >= ONE:
             word.owed -= ONE
-            load(memory, call, call.structure + word.offset_in_call, 4)
+            load(call, call.structure + word.offset_in_call, 4)
 
 
 @native
-def step(memory: MemoryState, call: NestCall, index: int, n: int) -> None:
+def step(call: NestCall, index: int, n: int) -> None:
     """``n`` iterations of the loop level of that index. While the core waits for data its code goes on coming."""
     level = call.levels[index]
     level.count += n
@@ -111,106 +112,106 @@ def step(memory: MemoryState, call: NestCall, index: int, n: int) -> None:
         ticks = n * level.cost
         wait = max(0, n * level.fetch - call.stalled)
         rest = ticks // BEHIND
-        memory.now += call.later + ticks - rest + wait
+        call.memory.now += call.later + ticks - rest + wait
         call.later = rest
         call.stalled = 0
         call.waited += wait
         if level.reads:
             for _ in range(n):
-                read_call(memory, call, level)
+                read_call(call, level)
 
 
 @native
-def bank_conflict(memory: MemoryState, call: NestCall, level: int, one: int, other: int) -> None:
+def bank_conflict(call: NestCall, level: int, one: int, other: int) -> None:
     """Two loads next to each other: ``level`` when both are in the same bank of a Cortex-M7's memory (words alternate
     between two banks), which keeps them from being issued together."""
     if (one ^ other) & 4 == 0:
-        step(memory, call, level, 1)
+        step(call, level, 1)
 
 
 @native
-def iterations(memory: MemoryState, call: NestCall, level: int, n: int) -> None:
+def iterations(call: NestCall, level: int, n: int) -> None:
     """A loop of ``n`` iterations, besides what each one costs: ``level`` if it is entered, the next if it goes round
     again, the one behind if just once: a branch predictor tells these three apart."""
     if n > 0:
-        step(memory, call, level, 1)
+        step(call, level, 1)
     if n > 1:
-        step(memory, call, level + 1, 1)
+        step(call, level + 1, 1)
     if n == 2:
-        step(memory, call, level + 2, 1)
+        step(call, level + 2, 1)
 
 
 @native
-def load_requantization(memory: MemoryState, call: NestCall, channel: int, bias: int) -> None:
+def load_requantization(call: NestCall, channel: int, bias: int) -> None:
     """Multiplier and shift of an output channel, and its bias: two words with activations of 16 bits."""
     if bias and call.bias:
         words = 2 if call.element == 2 else 1
         for i in range(words):
-            load(memory, call, call.bias + 4 * (words * channel + i), 4)
-    load(memory, call, call.multiplier + 4 * channel, 4)
-    load(memory, call, call.shift + 4 * channel, 4)
+            load(call, call.bias + 4 * (words * channel + i), 4)
+    load(call, call.multiplier + 4 * channel, 4)
+    load(call, call.shift + 4 * channel, 4)
 
 
 @native
-def clear(memory: MemoryState, call: NestCall, to: int, size: int, level: int) -> None:
+def clear(call: NestCall, to: int, size: int, level: int) -> None:
     """memset: ``level`` a call, the next two a word and a byte."""
-    step(memory, call, level, 1)
+    step(call, level, 1)
     end = to + size
     while to < end:
         if call.bytewise or to & 3 or to + 4 > end:
-            store(memory, call, to, 1)
-            step(memory, call, level + 2, 1)
+            store(call, to, 1)
+            step(call, level + 2, 1)
             to += 1
         else:
-            store(memory, call, to, 4)
-            step(memory, call, level + 1, 1)
+            store(call, to, 4)
+            step(call, level + 1, 1)
             to += 4
 
 
 @native
-def copy(memory: MemoryState, call: NestCall, to: int, source: int, size: int, level: int, loops: int) -> None:
-    """memcpy: ``level`` a call, the next a word, a byte, and a word of ends that are not aligned alike; ``loops`` those
-    of pairs of words, of single words, and of the bytes behind."""
-    step(memory, call, level, 1)
+def copy(call: NestCall, to: int, source: int, size: int) -> None:
+    """memcpy: ``copy_level`` a call, the next a word, a byte, and a word of ends that are not aligned alike;
+    ``copy_loops`` those of pairs of words, of single words, and of the bytes behind."""
+    level, loops = call.copy_level, call.copy_loops
+    step(call, level, 1)
     end = to + size
     alike = (to ^ source) & 3 == 0
     if not call.bytewise:
         rest = max(0, size - (-to & 3)) if alike else size
-        iterations(memory, call, loops, rest // 8 if alike else 0)
-        iterations(memory, call, loops + 3, 0 if alike else rest // 4)
-        iterations(memory, call, loops + 6, rest & 3)
+        iterations(call, loops, rest // 8 if alike else 0)
+        iterations(call, loops + 3, 0 if alike else rest // 4)
+        iterations(call, loops + 6, rest & 3)
     while to < end:
         if call.bytewise or to + 4 > end or (alike and to & 3):
-            load(memory, call, source, 1)
-            store(memory, call, to, 1)
-            step(memory, call, level + 2, 1)
+            load(call, source, 1)
+            store(call, to, 1)
+            step(call, level + 2, 1)
             to += 1
             source += 1
         else:
             words = 2 if alike and to + 8 <= end else 1
             for k in range(words):
-                load(memory, call, source + 4 * k, 4)
-            step(memory, call, level + 1 if alike else level + 3, words)
+                load(call, source + 4 * k, 4)
+            step(call, level + 1 if alike else level + 3, words)
             for k in range(words):
-                store(memory, call, to + 4 * k, 4)
+                store(call, to + 4 * k, 4)
             to += 4 * words
             source += 4 * words
 
 
 @native
-def sign_extend_copy(
-    memory: MemoryState, call: NestCall, source: int, to: int, count: int, level: int, loops: int
-) -> None:
-    """int8 to q15: ``level`` a call, the next two four elements and one; ``loops`` those of both loops."""
-    step(memory, call, level, 1)
-    iterations(memory, call, loops, count // 4)
-    iterations(memory, call, loops + 3, count & 3)
+def sign_extend_copy(call: NestCall, to: int, source: int, count: int) -> None:
+    """int8 to q15: ``copy_level`` a call, the next two four elements and one; ``copy_loops`` those of both loops."""
+    level, loops = call.copy_level, call.copy_loops
+    step(call, level, 1)
+    iterations(call, loops, count // 4)
+    iterations(call, loops + 3, count & 3)
     for i in range(0, count - 3, 4):
-        load(memory, call, source + i, 4)
-        step(memory, call, level + 1, 1)
-        store(memory, call, to + 2 * i, 4)
-        store(memory, call, to + 2 * i + 4, 4)
+        load(call, source + i, 4)
+        step(call, level + 1, 1)
+        store(call, to + 2 * i, 4)
+        store(call, to + 2 * i + 4, 4)
     for i in range(count // 4 * 4, count):
-        load(memory, call, source + i, 1)
-        step(memory, call, level + 2, 1)
-        store(memory, call, to + 2 * i, 2)
+        load(call, source + i, 1)
+        step(call, level + 2, 1)
+        store(call, to + 2 * i, 2)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from mcusim.native.structs import Struct, Structs
+from mcusim.memory.state_layout import MemoryState
+from mcusim.native.structs import POINTER, Struct, Structs
 
 LEVELS = 40  # the most a nest may have
 
@@ -42,8 +43,10 @@ class NestOperand(Struct):
 
 
 class NestCall(Struct, root=True):
-    """Addresses of the operands (0: none), shapes, sizes in bytes; the levels; behind it the listed words."""
+    """The memory that it plays on; addresses of the operands (0: none), shapes, sizes in bytes; the levels; behind it
+    the listed words."""
 
+    memory: Annotated[MemoryState, POINTER]
     input: int
     second_input: int
     filter: int
@@ -87,5 +90,9 @@ class NestCall(Struct, root=True):
     fault_address: int
     fault_size: int
     fault_write: int
+    # the level of a copy, and those of its loops (nest.copy); elements of a column (of TinyEngine's)
+    copy_level: int
+    copy_loops: int
+    column_depth: int
     input_count: int
     inputs: Annotated[Structs[NestOperand], 0]

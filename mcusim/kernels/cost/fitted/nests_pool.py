@@ -10,256 +10,259 @@ from __future__ import annotations
 
 from mcusim.kernels.cost.fitted.nest import copy, iterations, load, step, store
 from mcusim.kernels.cost.fitted.nest_call import NestCall
-from mcusim.memory.state_layout import MemoryState
 from mcusim.native.compile import native
 
 
 @native
-def binary_by_four(memory: MemoryState, call: NestCall) -> None:
+def binary_by_four(call: NestCall) -> None:
     """``cmsis_add`` and ``cmsis_mul`` of equal shapes: call, quad, element."""
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     size = call.output_size
     for i in range(0, size - 3, 4):
-        load(memory, call, call.input + i, 4)
-        load(memory, call, call.second_input + i, 4)
-        step(memory, call, 2, 1)
-        store(memory, call, call.output + i, 4)
+        load(call, call.input + i, 4)
+        load(call, call.second_input + i, 4)
+        step(call, 2, 1)
+        store(call, call.output + i, 4)
     for i in range(size // 4 * 4, size):
-        load(memory, call, call.input + i, 1)
-        load(memory, call, call.second_input + i, 1)
-        step(memory, call, 3, 1)
-        store(memory, call, call.output + i, 1)
+        load(call, call.input + i, 1)
+        load(call, call.second_input + i, 1)
+        step(call, 3, 1)
+        store(call, call.output + i, 1)
 
 
 @native
-def binary(memory: MemoryState, call: NestCall) -> None:
+def binary(call: NestCall) -> None:
     """One element after another: call, row, element."""
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     item = call.element
     first, second = max(1, call.input_size // item), max(1, call.second_size // item)
     for i in range(call.output_size // item):
         if i % call.out_c == 0:
-            step(memory, call, 2, 1)
-        load(memory, call, call.input + i % first * item, item)
-        load(memory, call, call.second_input + i % second * item, item)
-        step(memory, call, 3, 1)
-        store(memory, call, call.output + i * item, item)
+            step(call, 2, 1)
+        load(call, call.input + i % first * item, item)
+        load(call, call.second_input + i % second * item, item)
+        step(call, 3, 1)
+        store(call, call.output + i * item, item)
 
 
 @native
-def average_by_sums(memory: MemoryState, call: NestCall) -> None:
+def average_by_sums(call: NestCall) -> None:
     """``cmsis_average_pool``: call, pixel, row, tap, first, sum, output."""
     depth = call.in_c
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     for pixel in range(call.batch * call.rows * call.out_w):
         row = pixel // call.out_w
         image = row // call.rows * call.in_h
         y, x = row % call.rows * call.stride_h - call.pad_top, pixel % call.out_w * call.stride_w - call.pad_left
-        step(memory, call, 2, 1)
+        step(call, 2, 1)
         first = 1
         for iy in range(max(0, y), min(call.in_h, y + call.kernel_h)):
-            step(memory, call, 3, 1)
+            step(call, 3, 1)
             for ix in range(max(0, x), min(call.in_w, x + call.kernel_w)):
-                step(memory, call, 4, 1)
+                step(call, 4, 1)
                 for k in range(depth):
-                    load(memory, call, call.input + ((image + iy) * call.in_w + ix) * depth + k, 1)
+                    load(call, call.input + ((image + iy) * call.in_w + ix) * depth + k, 1)
                     if not first:
-                        load(memory, call, call.scratch + 4 * k, 4)
-                    step(memory, call, 5 if first else 6, 1)
-                    store(memory, call, call.scratch + 4 * k, 4)
+                        load(call, call.scratch + 4 * k, 4)
+                    step(call, 5 if first else 6, 1)
+                    store(call, call.scratch + 4 * k, 4)
                 first = 0
         for k in range(depth):
-            load(memory, call, call.scratch + 4 * k, 4)
-            step(memory, call, 7, 1)
-            store(memory, call, call.output + pixel * depth + k, 1)
+            load(call, call.scratch + 4 * k, 4)
+            step(call, 7, 1)
+            store(call, call.output + pixel * depth + k, 1)
 
 
 @native
-def keep(memory: MemoryState, call: NestCall, to: int, source: int, count: int, level: int) -> None:
+def keep(call: NestCall, to: int, source: int, count: int, level: int) -> None:
     """Bytes at ``to`` changed in place, by those at ``source`` if it is not 0, four at a time."""
     for i in range(0, count - 3, 4):
-        load(memory, call, to + i, 4)
+        load(call, to + i, 4)
         if source:
-            load(memory, call, source + i, 4)
-        step(memory, call, level, 1)
-        store(memory, call, to + i, 4)
-    iterations(memory, call, 13, count // 4)
-    iterations(memory, call, 16, count & 3)
+            load(call, source + i, 4)
+        step(call, level, 1)
+        store(call, to + i, 4)
+    iterations(call, 13, count // 4)
+    iterations(call, 16, count & 3)
     for i in range(count // 4 * 4, count):
-        load(memory, call, to + i, 1)
+        load(call, to + i, 1)
         if source:
-            load(memory, call, source + i, 1)
+            load(call, source + i, 1)
         if source == 0 or i & 1:  # a byte is stored where it is larger
-            store(memory, call, to + i, 1)
-    step(memory, call, level + 1, count & 3)
+            store(call, to + i, 1)
+    step(call, level + 1, count & 3)
 
 
 @native
-def maxima(memory: MemoryState, call: NestCall) -> None:
+def maxima(call: NestCall) -> None:
     """``cmsis_max_pool``: call, pixel, row, (copy, word, byte, shifted), tap, quad, element, last_quad, last."""
     depth = call.in_c
-    step(memory, call, 1, 1)
+    call.copy_level, call.copy_loops = 4, 19
+    step(call, 1, 1)
     for pixel in range(call.batch * call.rows * call.out_w):
         row = pixel // call.out_w
         image = row // call.rows * call.in_h
         y, x = row % call.rows * call.stride_h - call.pad_top, pixel % call.out_w * call.stride_w - call.pad_left
-        step(memory, call, 2, 1)
+        step(call, 2, 1)
         first = 1
         for iy in range(max(0, y), min(call.in_h, y + call.kernel_h)):
-            step(memory, call, 3, 1)
+            step(call, 3, 1)
             for ix in range(max(0, x), min(call.in_w, x + call.kernel_w)):
                 source = call.input + ((image + iy) * call.in_w + ix) * depth
                 if first:
-                    copy(memory, call, call.output + pixel * depth, source, depth, 4, 19)
+                    copy(call, call.output + pixel * depth, source, depth)
                 else:
-                    step(memory, call, 8, 1)
-                    keep(memory, call, call.output + pixel * depth, source, depth, 9)
+                    step(call, 8, 1)
+                    keep(call, call.output + pixel * depth, source, depth, 9)
                 first = 0
-    keep(memory, call, call.output, 0, call.batch * call.rows * call.out_w * depth, 11)
+    keep(call, call.output, 0, call.batch * call.rows * call.out_w * depth, 11)
 
 
 @native
-def pool(memory: MemoryState, call: NestCall) -> None:
+def pool(call: NestCall) -> None:
     """``reference`` pools, every output by itself: call, pixel, output, row, tap."""
     depth, item = call.in_c, call.element
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     for pixel in range(call.batch * call.rows * call.out_w):
         row = pixel // call.out_w
         image = row // call.rows * call.in_h
         y, x = row % call.rows * call.stride_h - call.pad_top, pixel % call.out_w * call.stride_w - call.pad_left
-        step(memory, call, 2, 1)
+        step(call, 2, 1)
         for k in range(depth):
             for iy in range(max(0, y), min(call.in_h, y + call.kernel_h)):
-                step(memory, call, 4, 1)
-                iterations(memory, call, 6, min(call.in_w, x + call.kernel_w) - max(0, x))
+                step(call, 4, 1)
+                iterations(call, 6, min(call.in_w, x + call.kernel_w) - max(0, x))
                 for ix in range(max(0, x), min(call.in_w, x + call.kernel_w)):
-                    load(memory, call, call.input + (((image + iy) * call.in_w + ix) * depth + k) * item, item)
-                    step(memory, call, 5, 1)
-            iterations(memory, call, 9, min(call.in_h, y + call.kernel_h) - max(0, y))
-            step(memory, call, 3, 1)
-            store(memory, call, call.output + (pixel * depth + k) * item, item)
+                    load(call, call.input + (((image + iy) * call.in_w + ix) * depth + k) * item, item)
+                    step(call, 5, 1)
+            iterations(call, 9, min(call.in_h, y + call.kernel_h) - max(0, y))
+            step(call, 3, 1)
+            store(call, call.output + (pixel * depth + k) * item, item)
 
 
 @native
-def mean(memory: MemoryState, call: NestCall) -> None:
+def mean(call: NestCall) -> None:
     """``reference_mean``: call, clear, row, element, output."""
     item = call.element
     outputs, elements = call.output_size // item, call.input_size // item
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     for i in range(outputs):
-        store(memory, call, call.scratch + 4 * i, 4)
-        step(memory, call, 2, 1)
+        store(call, call.scratch + 4 * i, 4)
+        step(call, 2, 1)
     for i in range(elements):
         if i % call.in_c == 0:
-            step(memory, call, 3, 1)
-        load(memory, call, call.input + i * item, item)
-        load(memory, call, call.scratch + 4 * (i % outputs), 4)
-        step(memory, call, 4, 1)
-        store(memory, call, call.scratch + 4 * (i % outputs), 4)
+            step(call, 3, 1)
+        load(call, call.input + i * item, item)
+        load(call, call.scratch + 4 * (i % outputs), 4)
+        step(call, 4, 1)
+        store(call, call.scratch + 4 * (i % outputs), 4)
     for i in range(outputs):
-        load(memory, call, call.scratch + 4 * i, 4)
-        step(memory, call, 5, 1)
-        store(memory, call, call.output + i * item, item)
+        load(call, call.scratch + 4 * i, 4)
+        step(call, 5, 1)
+        store(call, call.output + i * item, item)
 
 
 @native
-def unary(memory: MemoryState, call: NestCall) -> None:
+def unary(call: NestCall) -> None:
     """One element after another: call, element. Items of input and output may differ in size."""
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     elements = call.output_elements
     for i in range(elements):
-        load(memory, call, call.input + i * call.input_size // elements, call.input_size // elements)
-        step(memory, call, 2, 1)
-        store(memory, call, call.output + i * call.output_size // elements, call.output_size // elements)
+        load(call, call.input + i * call.input_size // elements, call.input_size // elements)
+        step(call, 2, 1)
+        store(call, call.output + i * call.output_size // elements, call.output_size // elements)
 
 
 @native
-def softmax(memory: MemoryState, call: NestCall) -> None:
+def softmax(call: NestCall) -> None:
     """``reference_softmax``: call, row, element in each of three passes; the second keeps exponentials of int16."""
     depth, item = call.out_c, call.element
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     for row in range(0, call.output_size, depth * item):
-        step(memory, call, 2, 1)
+        step(call, 2, 1)
         for turn in range(3):
             source = call.output if item == 2 and turn == 2 else call.input
             for i in range(0, depth * item, item):
-                load(memory, call, source + row + i, item)
+                load(call, source + row + i, item)
                 if turn == 2 or (item == 2 and turn == 1):
-                    store(memory, call, call.output + row + i, item)
-                step(memory, call, 3 + turn, 1)
+                    store(call, call.output + row + i, item)
+                step(call, 3 + turn, 1)
 
 
 @native
-def move(memory: MemoryState, call: NestCall) -> None:
+def move(call: NestCall) -> None:
     """``reference_move`` of contiguous bytes: call, (copy, word, byte, shifted)."""
-    step(memory, call, 1, 1)
+    call.copy_level, call.copy_loops = 2, 6
+    step(call, 1, 1)
     pieces = max(1, call.pieces)
     size, source = call.output_size // pieces, call.input_size // pieces
     for i in range(pieces):
-        copy(memory, call, call.output + i * size, call.input + i * source, size, 2, 6)
+        copy(call, call.output + i * size, call.input + i * source, size)
 
 
 @native
-def pad(memory: MemoryState, call: NestCall) -> None:
+def pad(call: NestCall) -> None:
     """``reference_pad``: call, row, outside, element."""
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     source, to = call.input, call.output
     for row in range(call.batch * call.rows * call.out_w):
         y, x = row // call.out_w % call.rows - call.pad_top, row % call.out_w - call.pad_left
         inside = 0 <= y < call.in_h and 0 <= x < call.in_w
-        step(memory, call, 2, 1)
+        step(call, 2, 1)
         for _ in range(call.out_c):
             for _byte in range(call.element):
                 if inside:
-                    load(memory, call, source, 1)
+                    load(call, source, 1)
                     source += 1
-                store(memory, call, to, 1)
+                store(call, to, 1)
                 to += 1
-            step(memory, call, 4 if inside else 3, 1)
+            step(call, 4 if inside else 3, 1)
 
 
 @native
-def join(memory: MemoryState, call: NestCall) -> None:
+def join(call: NestCall) -> None:
     """``reference_join``: call, piece, (copy, word, byte, shifted); of every input a piece, then again."""
-    step(memory, call, 1, 1)
+    call.copy_level, call.copy_loops = 3, 7
+    step(call, 1, 1)
     pieces, to = max(1, call.pieces), call.output
     for i in range(pieces):
-        step(memory, call, 2, 1)
+        step(call, 2, 1)
         for k in range(call.input_count):
             size = call.inputs[k].size // pieces
-            copy(memory, call, to, call.inputs[k].address + i * size, size, 3, 7)
+            copy(call, to, call.inputs[k].address + i * size, size)
             to += size
 
 
 @native
-def resize_nearest(memory: MemoryState, call: NestCall) -> None:
+def resize_nearest(call: NestCall) -> None:
     """``reference_resize_nearest``: call, row, (copy, word, byte, shifted)."""
-    step(memory, call, 1, 1)
+    call.copy_level, call.copy_loops = 3, 7
+    step(call, 1, 1)
     depth = call.out_c * call.element
     for pixel in range(call.batch * call.rows * call.out_w):
         row, x = pixel // call.out_w, pixel % call.out_w
         if x == 0:
-            step(memory, call, 2, 1)
+            step(call, 2, 1)
         line = row // call.rows * call.in_h + row % call.rows * call.in_h // call.rows
         source = call.input + (line * call.in_w + x * call.in_w // call.out_w) * depth
-        copy(memory, call, call.output + pixel * depth, source, depth, 3, 7)
+        copy(call, call.output + pixel * depth, source, depth)
 
 
 @native
-def resize_bilinear(memory: MemoryState, call: NestCall) -> None:
+def resize_bilinear(call: NestCall) -> None:
     """``reference_resize_bilinear``: call, row, pixel, element."""
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     item = call.element
     depth = call.out_c * item
     for pixel in range(call.batch * call.rows * call.out_w):
         row, x = pixel // call.out_w, pixel % call.out_w
         if x == 0:
-            step(memory, call, 2, 1)
-        step(memory, call, 3, 1)
+            step(call, 2, 1)
+        step(call, 3, 1)
         line = row // call.rows * call.in_h + row % call.rows * call.in_h // call.rows
         source = call.input + (line * call.in_w + x * call.in_w // call.out_w) * depth
         for k in range(0, depth, item):
             for corner in range(4):
-                load(memory, call, source + k + (corner & 1) * depth + (corner >> 1) * call.in_w * depth, item)
-            step(memory, call, 4, 1)
-            store(memory, call, call.output + pixel * depth + k, item)
+                load(call, source + k + (corner & 1) * depth + (corner >> 1) * call.in_w * depth, item)
+            step(call, 4, 1)
+            store(call, call.output + pixel * depth + k, item)

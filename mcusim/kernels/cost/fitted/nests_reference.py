@@ -9,128 +9,126 @@ from __future__ import annotations
 
 from mcusim.kernels.cost.fitted.nest import bank_conflict, iterations, load, load_requantization, step, store
 from mcusim.kernels.cost.fitted.nest_call import NestCall
-from mcusim.memory.state_layout import MemoryState
 from mcusim.native.compile import native
 
 
 @native
-def window(memory: MemoryState, call: NestCall, image: int, y: int, x: int, channel: int) -> None:
+def window(call: NestCall, image: int, y: int, x: int, channel: int) -> None:
     """The products of one output."""
     depth, item = call.in_c, call.element
     w = call.filter + channel * call.kernel_h * call.kernel_w * depth
-    iterations(memory, call, 14, call.kernel_h)
+    iterations(call, 14, call.kernel_h)
     for i in range(call.kernel_h):
-        step(memory, call, 4, 1)
-        iterations(memory, call, 11, call.kernel_w)
+        step(call, 4, 1)
+        iterations(call, 11, call.kernel_w)
         iy = y + i * call.dilation_h
         for j in range(call.kernel_w):
             ix = x + j * call.dilation_w
             if iy < 0 or iy >= call.in_h or ix < 0 or ix >= call.in_w:
-                step(memory, call, 5, 1)
+                step(call, 5, 1)
             else:
                 source = call.input + ((image * call.in_h + iy) * call.in_w + ix) * depth * item
-                step(memory, call, 6, 1)
-                iterations(memory, call, 8, depth)
+                step(call, 6, 1)
+                iterations(call, 8, depth)
                 for k in range(depth):
-                    load(memory, call, source + k * item, item)
-                    load(memory, call, w + k, 1)
-                    bank_conflict(memory, call, 17, source + k * item, w + k)
-                    step(memory, call, 7, 1)
+                    load(call, source + k * item, item)
+                    load(call, w + k, 1)
+                    bank_conflict(call, 17, source + k * item, w + k)
+                    step(call, 7, 1)
             w += depth
 
 
 @native
-def convolution(memory: MemoryState, call: NestCall) -> None:
+def convolution(call: NestCall) -> None:
     """Every output by plain loops: call, pixel, output, row, outside, tap, mac."""
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     at = call.output
     for pixel in range(call.batch * call.rows * call.out_w):
         row = pixel // call.out_w
         y, image = row % call.rows, row // call.rows
-        step(memory, call, 2, 1)
+        step(call, 2, 1)
         for c in range(call.out_c):
             window(
-                memory,
                 call,
                 image,
                 y * call.stride_h - call.pad_top,
                 pixel % call.out_w * call.stride_w - call.pad_left,
                 c,
             )
-            load_requantization(memory, call, c, 1)
-            step(memory, call, 3, 1)
-            store(memory, call, at, call.element)
+            load_requantization(call, c, 1)
+            step(call, 3, 1)
+            store(call, at, call.element)
             at += call.element
 
 
 @native
-def taps(memory: MemoryState, call: NestCall, image: int, y: int, x: int, channel: int) -> None:
+def taps(call: NestCall, image: int, y: int, x: int, channel: int) -> None:
     """The products of one output of a depthwise convolution."""
     w = call.filter + channel
-    iterations(memory, call, 11, call.kernel_h)
+    iterations(call, 11, call.kernel_h)
     for i in range(call.kernel_h):
-        step(memory, call, 5, 1)
-        iterations(memory, call, 8, call.kernel_w)
+        step(call, 5, 1)
+        iterations(call, 8, call.kernel_w)
         iy = y + i * call.dilation_h
         for j in range(call.kernel_w):
             ix = x + j * call.dilation_w
             if iy < 0 or iy >= call.in_h or ix < 0 or ix >= call.in_w:
-                step(memory, call, 6, 1)
+                step(call, 6, 1)
             else:
                 source = ((image * call.in_h + iy) * call.in_w + ix) * call.in_c + channel // call.depth_multiplier
                 source = call.input + source * call.element
-                load(memory, call, source, call.element)
-                load(memory, call, w, 1)
-                bank_conflict(memory, call, 14, source, w)
-                step(memory, call, 7, 1)
+                load(call, source, call.element)
+                load(call, w, 1)
+                bank_conflict(call, 14, source, w)
+                step(call, 7, 1)
             w += call.out_c
 
 
 @native
-def depthwise(memory: MemoryState, call: NestCall) -> None:
+def depthwise(call: NestCall) -> None:
     """Any depth multiplier: call, pixel, channel, output, row, outside, mac."""
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     at = call.output
     for pixel in range(call.batch * call.rows * call.out_w):
         row = pixel // call.out_w
         y, image = row % call.rows * call.stride_h - call.pad_top, row // call.rows
-        step(memory, call, 2, 1)
+        step(call, 2, 1)
         for c in range(call.out_c):
             if c % call.depth_multiplier == 0:
-                step(memory, call, 3, 1)
-            taps(memory, call, image, y, pixel % call.out_w * call.stride_w - call.pad_left, c)
-            load_requantization(memory, call, c, 1)
-            step(memory, call, 4, 1)
-            store(memory, call, at, call.element)
+                step(call, 3, 1)
+            taps(call, image, y, pixel % call.out_w * call.stride_w - call.pad_left, c)
+            load_requantization(call, c, 1)
+            step(call, 4, 1)
+            store(call, at, call.element)
             at += call.element
 
 
 @native
-def fully_connected(memory: MemoryState, call: NestCall) -> None:
+def fully_connected(call: NestCall) -> None:
     """One output after another: call, output, mac."""
     depth, item = call.in_c, call.element
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     for b in range(call.batch):
         for c in range(call.out_c):
             for k in range(depth):
                 x, w = call.input + (b * depth + k) * item, call.filter + c * depth + k
-                load(memory, call, x, item)
-                load(memory, call, w, 1)
-                bank_conflict(memory, call, 7, x, w)
-                step(memory, call, 3, 1)
-            iterations(memory, call, 4, depth)
-            load_requantization(memory, call, c, 1)
-            step(memory, call, 2, 1)
-            store(memory, call, call.output + (b * call.out_c + c) * item, item)
+                load(call, x, item)
+                load(call, w, 1)
+                bank_conflict(call, 7, x, w)
+                step(call, 3, 1)
+            iterations(call, 4, depth)
+            load_requantization(call, c, 1)
+            step(call, 2, 1)
+            store(call, call.output + (b * call.out_c + c) * item, item)
 
 
 @native
-def vector_by_turns(memory: MemoryState, call: NestCall, turn: int) -> None:
+def vector_by_turns(call: NestCall, turn: int) -> None:
     """A vector by two rows at a time, ``turn`` elements in one turn of the loop by words, the rest one by one."""
     depth, channels = call.in_c, call.out_c
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     for b in range(call.batch):
-        step(memory, call, 2, 1)
+        step(call, 2, 1)
         x = call.input + b * depth
         for c in range(0, channels, 2):
             rows = min(2, channels - c)
@@ -138,20 +136,20 @@ def vector_by_turns(memory: MemoryState, call: NestCall, turn: int) -> None:
             for size in (4, 1):
                 begin, end = (0, depth // turn * turn) if size == 4 else (depth // turn * turn, depth)
                 for k in range(begin, end, size):
-                    load(memory, call, x + k, size)
+                    load(call, x + k, size)
                     for i in range(rows):
-                        load(memory, call, call.filter + (c + i) * depth + k, size)
-                        bank_conflict(memory, call, 14 + rows + size // 4, x + k, call.filter + (c + i) * depth + k)
-                    step(memory, call, level + 1 if size == 4 else level + 2, 1)
-            iterations(memory, call, 9, depth // turn)
-            iterations(memory, call, 12, depth % turn)
+                        load(call, call.filter + (c + i) * depth + k, size)
+                        bank_conflict(call, 14 + rows + size // 4, x + k, call.filter + (c + i) * depth + k)
+                    step(call, level + 1 if size == 4 else level + 2, 1)
+            iterations(call, 9, depth // turn)
+            iterations(call, 12, depth % turn)
             for i in range(rows):
-                load_requantization(memory, call, c + i, 1)
-                step(memory, call, level, 1)
-                store(memory, call, call.output + b * channels + c + i, 1)
+                load_requantization(call, c + i, 1)
+                step(call, level, 1)
+                store(call, call.output + b * channels + c + i, 1)
 
 
 @native
-def vector_by_rows(memory: MemoryState, call: NestCall) -> None:
+def vector_by_rows(call: NestCall) -> None:
     """``cmsis_fully_connected``: call, vector, pair, quad, element, odd, odd_quad, odd_element."""
-    vector_by_turns(memory, call, 4)
+    vector_by_turns(call, 4)

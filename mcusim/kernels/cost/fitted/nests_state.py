@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from mcusim.kernels.cost.fitted.nest import iterations, load, step, store
 from mcusim.kernels.cost.fitted.nest_call import NestCall
-from mcusim.memory.state_layout import MemoryState
 from mcusim.native.compile import native
 
 FEATURES, TIME, STATE = 1, 2, 4  # inputs of SVDF
@@ -17,106 +16,110 @@ WEIGHTS, RECURRENT, BIASES, HIDDEN, CELL = 1, 5, 9, 13, 14  # of LSTM
 
 
 @native
-def dot(memory: MemoryState, call: NestCall, first: int, second: int, count: int, item: int, level: int) -> None:
-    """Products of two rows: ``level`` each, its loop from the next level on."""
+def dot_bytes(call: NestCall, first: int, second: int, count: int, level: int) -> None:
+    """Products of two rows of bytes: ``level`` each, its loop from the next level on."""
     for i in range(count):
-        load(memory, call, first + i, 1) if item == 1 else load(memory, call, first + 2 * i, 2)
-        load(memory, call, second + i, 1) if item == 1 else load(memory, call, second + 2 * i, 2)
-        step(memory, call, level, 1)
-    iterations(memory, call, level + 1, count)
+        load(call, first + i, 1)
+        load(call, second + i, 1)
+        step(call, level, 1)
+    iterations(call, level + 1, count)
 
 
 @native
-def svdf(memory: MemoryState, call: NestCall) -> None:
+def dot_halfwords(call: NestCall, first: int, second: int, count: int, level: int) -> None:
+    """:func:`dot_bytes` of halfwords."""
+    for i in range(count):
+        load(call, first + 2 * i, 2)
+        load(call, second + 2 * i, 2)
+        step(call, level, 1)
+    iterations(call, level + 1, count)
+
+
+@native
+def svdf(call: NestCall) -> None:
     """``reference_svdf``: call, shift, filter, mac (loop), sum, product of 8 bits (loop), of 16 (loop), unit, part,
     output."""
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     filters, window, depth = call.out_c * call.depth_multiplier, call.kernel_w, call.in_c
     rows = call.batch * filters
     item = call.inputs[STATE].size // max(1, rows * window)
     for i in range(rows * window - 1):
-        load(memory, call, call.inputs[STATE].address + item * (i + 1), item)
-        step(memory, call, 2, 1)
-        store(memory, call, call.inputs[STATE].address + item * i, item)
+        load(call, call.inputs[STATE].address + item * (i + 1), item)
+        step(call, 2, 1)
+        store(call, call.inputs[STATE].address + item * i, item)
     for row in range(rows):
-        dot(
-            memory,
-            call,
-            call.inputs[FEATURES].address + row % filters * depth,
-            call.input + row // filters * depth,
-            depth,
-            1,
-            4,
-        )
-        step(memory, call, 3, 1)
-        store(memory, call, call.inputs[STATE].address + item * ((row + 1) * window - 1), item)
+        features = call.inputs[FEATURES].address + row % filters * depth
+        dot_bytes(call, features, call.input + row // filters * depth, depth, 4)
+        step(call, 3, 1)
+        store(call, call.inputs[STATE].address + item * ((row + 1) * window - 1), item)
     for row in range(rows):
-        at, weights = (
-            call.inputs[STATE].address + item * row * window,
-            call.inputs[TIME].address + item * (row % filters) * window,
-        )
-        dot(memory, call, at, weights, window, item, 9 if item == 1 else 13)
-        step(memory, call, 8, 1)
-        store(memory, call, call.scratch + 4 * row, 4)
+        states = call.inputs[STATE].address + item * row * window
+        weights = call.inputs[TIME].address + item * (row % filters) * window
+        if item == 1:
+            dot_bytes(call, states, weights, window, 9)
+        else:
+            dot_halfwords(call, states, weights, window, 13)
+        step(call, 8, 1)
+        store(call, call.scratch + 4 * row, 4)
     for unit in range(call.batch * call.out_c):
         for r in range(call.depth_multiplier):
-            load(memory, call, call.scratch + 4 * (unit * call.depth_multiplier + r), 4)
-            step(memory, call, 18, 1)
-        step(memory, call, 17, 1)
-        store(memory, call, call.scratch + 4 * (rows + unit), 4)
+            load(call, call.scratch + 4 * (unit * call.depth_multiplier + r), 4)
+            step(call, 18, 1)
+        step(call, 17, 1)
+        store(call, call.scratch + 4 * (rows + unit), 4)
     for unit in range(call.batch * call.out_c):
-        load(memory, call, call.scratch + 4 * (rows + unit), 4)
-        step(memory, call, 19, 1)
-        store(memory, call, call.output + unit, 1)
+        load(call, call.scratch + 4 * (rows + unit), 4)
+        step(call, 19, 1)
+        store(call, call.output + unit, 1)
 
 
 @native
-def gate(memory: MemoryState, call: NestCall, number: int, source: int, hidden: int, to: int) -> None:
+def gate(call: NestCall, number: int, source: int, hidden: int, to: int) -> None:
     """One gate of one step, its result at ``to``."""
     units, depth, more = call.out_c, call.in_c, call.scratch + 6 * call.batch * call.out_c
-    step(memory, call, 3, 1)
+    step(call, 3, 1)
     for u in range(units):
-        dot(memory, call, call.inputs[WEIGHTS + number].address + u * depth, source, depth, 1, 5)
-        load(memory, call, call.inputs[BIASES + number].address + 4 * u, 4)
-        step(memory, call, 4, 1)
-        store(memory, call, to + 2 * u, 2)
+        dot_bytes(call, call.inputs[WEIGHTS + number].address + u * depth, source, depth, 5)
+        load(call, call.inputs[BIASES + number].address + 4 * u, 4)
+        step(call, 4, 1)
+        store(call, to + 2 * u, 2)
     for u in range(units):
-        dot(memory, call, call.inputs[RECURRENT + number].address + u * units, hidden, units, 1, 5)
-        step(memory, call, 4, 1)
-        store(memory, call, more + 2 * u, 2)
+        dot_bytes(call, call.inputs[RECURRENT + number].address + u * units, hidden, units, 5)
+        step(call, 4, 1)
+        store(call, more + 2 * u, 2)
     for u in range(units):
-        load(memory, call, to + 2 * u, 2)
-        load(memory, call, more + 2 * u, 2)
-        step(memory, call, 9, 1)
-        store(memory, call, to + 2 * u, 2)
+        load(call, to + 2 * u, 2)
+        load(call, more + 2 * u, 2)
+        step(call, 9, 1)
+        store(call, to + 2 * u, 2)
 
 
 @native
-def lstm(memory: MemoryState, call: NestCall) -> None:
+def lstm(call: NestCall) -> None:
     """``reference_lstm``: call, step, gate, row, mac (loop), curve, cell, hidden, copy."""
-    step(memory, call, 1, 1)
+    step(call, 1, 1)
     units, room = call.out_c, 2 * call.batch * call.out_c
     for row in range(call.batch * call.rows):
         batch = row // call.rows
         hidden, cell = call.inputs[HIDDEN].address + batch * units, call.inputs[CELL].address + 2 * batch * units
         source, scratch = call.input + row * call.in_c, call.scratch
-        step(memory, call, 2, 1)
-        gate(memory, call, 1, source, hidden, scratch)
-        gate(memory, call, 0, source, hidden, scratch + room)
-        gate(memory, call, 2, source, hidden, scratch + 2 * room)
+        step(call, 2, 1)
+        gate(call, 1, source, hidden, scratch)
+        gate(call, 0, source, hidden, scratch + room)
+        gate(call, 2, source, hidden, scratch + 2 * room)
         for u in range(units):
-            load(memory, call, cell + 2 * u, 2)
+            load(call, cell + 2 * u, 2)
             for i in range(3):
-                load(memory, call, scratch + i * room + 2 * u, 2)
-            step(memory, call, 10, 1)
-            store(memory, call, cell + 2 * u, 2)
-        gate(memory, call, 3, source, hidden, scratch + room)
+                load(call, scratch + i * room + 2 * u, 2)
+            step(call, 10, 1)
+            store(call, cell + 2 * u, 2)
+        gate(call, 3, source, hidden, scratch + room)
         for u in range(units):
-            load(memory, call, cell + 2 * u, 2)
-            load(memory, call, scratch + room + 2 * u, 2)
-            step(memory, call, 11, 1)
-            store(memory, call, hidden + u, 1)
+            load(call, cell + 2 * u, 2)
+            load(call, scratch + room + 2 * u, 2)
+            step(call, 11, 1)
+            store(call, hidden + u, 1)
         for u in range(units):
-            load(memory, call, hidden + u, 1)
-            step(memory, call, 12, 1)
-            store(memory, call, call.output + row * units + u, 1)
+            load(call, hidden + u, 1)
+            step(call, 12, 1)
+            store(call, call.output + row * units + u, 1)
