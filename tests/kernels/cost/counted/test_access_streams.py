@@ -41,7 +41,7 @@ def plain(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> None:
     """Nothing is known to be cached or tightly coupled from now on."""
     for name in ("cached_range", "coupled_range"):
         monkeypatch.setattr(module, name, lambda *_: -1)
-    for name in ("parameters", "taps_of_column", "taps_of_pixel"):
+    for name in ("parameter", "parameters", "taps_of_column", "taps_of_pixel"):
         monkeypatch.setattr(module, name, getattr(module, name).py_func)
 
 
