@@ -23,7 +23,7 @@ from mcusim.memory import flash_accelerator, read_fifo
 from mcusim.memory import state_layout as L
 from mcusim.memory.film import events
 from mcusim.memory.film import record as film
-from mcusim.memory.state_layout import MemoryState, RegionState
+from mcusim.memory.state_layout import AccessStream, MemoryState, RegionState
 from mcusim.native.compile import inlined, native
 from mcusim.native.structs import Words, words_between
 
@@ -108,26 +108,24 @@ def sdram_reads(memory: MemoryState, region: RegionState, address: int, n: int, 
 
 
 @native
-def sdram_run(
-    memory: MemoryState, region: RegionState, address: int, n: int, size: int, write: int, gap: int, inter: int
-) -> int:
+def sdram_run(memory: MemoryState, region: RegionState, stream: AccessStream, address: int, n: int) -> int:
     """``n`` uncached accesses; see the module's text."""
-    now = memory.now
+    now, size, inter = memory.now, stream.size, stream.interleaved
     if region.columns_ahead:
-        if not write and not inter:
+        if not stream.write and not inter:
             return sdram_reads(memory, region, address, n, size)
         read_fifo.flush(region)
     beats = max(1, (size + (1 << region.width_shift) - 1) >> region.width_shift)
     start = max(now, region.busy_until)
     row = sdram_row(memory, region, address, start)
     again = region.t_rp + region.t_rcd if inter and row > 0 else 0
-    if write:
+    if stream.write:
         each = region.write_overhead + beats * region.t_clk
         total = row + n * each + (n - 1) * again
         region.occupied += total
         region.last_write, region.last_write_bank = start + total, bank_of(region, address)
         region.busy_until = start + total
-        backlog = start + total - region.write_fifo * each - (now + n * gap)
+        backlog = start + total - region.write_fifo * each - (now + n * stream.gap)
         if again:
             region.row_misses += n - 1
         return max(0, backlog)
@@ -141,11 +139,9 @@ def sdram_run(
 
 
 @inlined
-def sdram_line(
-    memory: MemoryState, region: RegionState, address: int, line: int, write: int, start: int
-) -> tuple[int, int]:
-    """One cache line from ``start``: ticks until the first (critical) word, and until the last."""
-    beats = max(1, line >> region.width_shift)
+def sdram_line(memory: MemoryState, region: RegionState, address: int, line: int, write: int) -> None:
+    """:func:`line` of an SDRAM; the first word is the critical one."""
+    start, beats = memory.line_start, max(1, line >> region.width_shift)
     row = sdram_row(memory, region, address, start)
     if write:
         read_fifo.flush(region)
@@ -158,7 +154,7 @@ def sdram_line(
         first = last - (beats - max(1, 8 >> region.width_shift)) * region.t_clk
     region.occupied += last
     region.busy_until = start + last
-    return first, last
+    memory.line_first, memory.line_last = first, last
 
 
 @native
@@ -207,20 +203,18 @@ def flash_line(memory: MemoryState, region: RegionState, address: int) -> int:
 
 
 @inlined
-def run(
-    memory: MemoryState, region: RegionState, address: int, n: int, size: int, write: int, gap: int, inter: int
-) -> int:
+def run(memory: MemoryState, region: RegionState, stream: AccessStream, address: int, n: int) -> int:
     """``n`` uncached accesses of any device; returns the core's stall in ticks."""
-    kind = region.kind
+    kind, size, inter = region.kind, stream.size, stream.interleaved
     if kind == L.TCM:
         return 0
     if kind == L.SRAM:
         region.occupied += n * region.beat
-        if write:
-            return n * max(0, region.write_latency - gap)
+        if stream.write:
+            return n * max(0, region.write_latency - stream.gap)
         return n * region.read_latency
     if kind == L.SDRAM:
-        return sdram_run(memory, region, address, n, size, write, gap, inter)
+        return sdram_run(memory, region, stream, address, n)
     if kind == L.FLASH:
         if region.data_lines == 0 and inter:
             region.latched_line = -1  # another stream used the latch in between
@@ -242,29 +236,29 @@ def run(
 
 
 @inlined
-def line(
-    memory: MemoryState, region: RegionState, address: int, bytes_: int, write: int, start: int
-) -> tuple[int, int]:
-    """One cache line of any device from ``start``: ticks until the first word and until the last."""
-    kind = region.kind
+def line(memory: MemoryState, region: RegionState, address: int, size: int, write: int) -> None:
+    """A line of ``size`` bytes of any device from ``memory.line_start`` on: leaves in ``line_first`` and ``line_last``
+    the ticks until the first word and until the last."""
+    kind, start = region.kind, memory.line_start
     if kind == L.SDRAM:
-        return sdram_line(memory, region, address, bytes_, write, start)
-    if kind == L.SRAM:
+        sdram_line(memory, region, address, size, write)
+    elif kind == L.SRAM:
         latency = region.write_latency if write else region.read_latency
-        beats = max(1, bytes_ >> region.width_shift)
+        beats = max(1, size >> region.width_shift)
         region.occupied += beats * region.beat
         region.busy_until = start + latency + (beats - 1) * region.beat
-        return latency, latency + (beats - 1) * region.beat
-    if kind == L.FLASH:
+        memory.line_first, memory.line_last = latency, latency + (beats - 1) * region.beat
+    elif kind == L.FLASH:
         latency = region.read_latency
         total = 0
-        for _ in range(max(1, bytes_ >> region.line_shift)):
+        for _ in range(max(1, size >> region.line_shift)):
             total += region.wait
-        beats = max(1, bytes_ >> 3)
+        beats = max(1, size >> 3)
         stream = (beats - 1) * region.beat
         region.occupied += total + beats * region.beat
         region.busy_until = start + latency + total + stream
-        return latency + region.wait, latency + total + stream
-    ticks = qspi_read(memory, region, address, bytes_)
-    region.busy_until = start + ticks
-    return ticks - (bytes_ - 8) * region.beat, ticks
+        memory.line_first, memory.line_last = latency + region.wait, latency + total + stream
+    else:
+        ticks = qspi_read(memory, region, address, size)
+        region.busy_until = start + ticks
+        memory.line_first, memory.line_last = ticks - (size - 8) * region.beat, ticks

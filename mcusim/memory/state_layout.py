@@ -132,6 +132,31 @@ class OperandRange(Struct):
     stall: int
 
 
+class AccessStream(Struct):
+    """Accesses of one kind: bytes of each, whether they are stores, ticks of core work with each, whether those of
+    other streams come in between; ``range``: the offset of the addresses that they are in, or were, -1: not known."""
+
+    size: int
+    write: int
+    gap: int
+    interleaved: int
+    range: int
+
+
+class CodeSweep(Struct):
+    """Code of a kernel call: ``length`` bytes swept ``sweeps`` times; the call executes the code bytes from ``begun``
+    to ``executed`` of its operator (the fetches of its tiles then sum to the operator's), ``rate`` / 65,536 ticks each;
+    ``cold``: the operator starts."""
+
+    address: int
+    length: int
+    sweeps: int
+    cold: int
+    begun: int
+    executed: int
+    rate: int
+
+
 class RegionState(Struct):
     """A region's block: parameters, state and counters of its device. Times in ticks."""
 
@@ -300,6 +325,11 @@ class MemoryState(Struct, root=True):
     apart: int
     film: Annotated[FilmState, POINTER]  # 0: none is taken
     operand_count: int  # in use, of the running kernel call
+    other_stream: AccessStream  # of an access that belongs to none
+    # of a line that is moved: from when on, ticks until its first word and until its last
+    line_start: int
+    line_first: int
+    line_last: int
     # when the last word of every fill under way is there, and the linefill buffers
     filled: int
     data_fills: Annotated[Structs[LinefillBuffer], 2]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports.replay import walk
+from mcusim.memory.ports.replay import stream_of, walk
 from mcusim.memory.system import MemorySystem
 
 if TYPE_CHECKING:
@@ -85,7 +85,9 @@ class ConfigFeatures:
             system = MemorySystem(self.machine)
 
             def stalls() -> float:
-                demand = system.measure(lambda state: walk(state, region.base, key[1], WORD, 0, L.TICK, 1))
+                demand = system.measure(
+                    lambda state: walk(state, stream_of(state, WORD, 0, L.TICK, 1), region.base, key[1])
+                )
                 return sum(asked.stall for asked in demand.values()) / L.TICK
 
             self._passes[key] = stalls(), stalls()

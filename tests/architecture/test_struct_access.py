@@ -1,4 +1,5 @@
-"""State is reached by the fields of structs: nothing subscripts an array by a constant of its layout."""
+"""State is reached by the fields of structs, and native functions take few parameters: what belongs together is a
+struct."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+MOST_PARAMETERS = 5
+NATIVE = {"native", "inlined", "shared"}
 NUMBERS = {"FIRST_LINE", "NMI", "HARD_FAULT", "SVCALL", "PENDSV", "SYSTICK"}  # of exceptions: they index arrays
 
 
@@ -50,3 +53,17 @@ def test_no_subscript_is_a_constant_of_a_layout() -> None:
 def test_a_slot_of_an_array_is_seen() -> None:
     source = "from a import state_layout as L\ns[L.NOW] = t[q + L.FLAGS] = u[L.A : L.B]\ns.now[i] = x.priority[L.NMI]\n"
     assert len([*constants(ast.parse(source))]) == 3
+
+
+def long_signatures(tree: ast.Module) -> Iterator[str]:
+    """Native functions with more than so many parameters."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and len(node.args.args) > MOST_PARAMETERS:
+            decorators = (name for part in node.decorator_list for name in ast.walk(part))
+            if any(isinstance(name, ast.Name) and name.id in NATIVE for name in decorators):
+                yield f"{node.lineno}: {node.name}"
+
+
+def test_native_functions_take_few_parameters() -> None:
+    hits = {str(path): [*long_signatures(ast.parse(path.read_text()))] for path in sources()}
+    assert not {path: lines for path, lines in hits.items() if lines}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mcusim.errors import UsageError
 from mcusim.machine import Machine, load_machine, replace_all
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import replay
+from mcusim.memory.ports.replay import stream_of
+from mcusim.memory.state_layout import CodeSweep
 from mcusim.memory.system import AccessStats, MemorySystem
 from tests.support.cases import only_with_all_cases
 
@@ -27,7 +30,8 @@ class Probe:
 
     def __call__(self, region: str, offset: int = 0, *, n: int = 1, size: int = 4, write: int = 0, gap: int = 0) -> int:
         address = self.machine.memory[region].base + offset
-        stall = replay.visit(self.memory.state, address, n, size, write, gap * L.TICK, 0)
+        state = self.memory.state
+        stall = replay.visit(state, stream_of(state, size, write, gap * L.TICK), address, n)
         return int(stall) // L.TICK
 
     def pass_time(self, cycles: int) -> None:
@@ -238,8 +242,8 @@ def test_the_demand_of_a_region_is_that_of_all_its_ports() -> None:
     memory, flash = MemorySystem(machine), machine.memory["flash"]
 
     def both(state: Any) -> None:
-        replay.walk(state, flash.base, 1024, 4, 0, 0, 0)
-        replay.walk(state, flash.aliases[0], 512, 4, 0, 0, 0)
+        replay.walk(state, stream_of(state, 4), flash.base, 1024)
+        replay.walk(state, stream_of(state, 4), flash.aliases[0], 512)
 
     demand = memory.measure(both)
     assert {name: asked.read_bytes for name, asked in demand.items()} == {"flash": 1536}
@@ -248,7 +252,7 @@ def test_the_demand_of_a_region_is_that_of_all_its_ports() -> None:
 def test_short_cache_lines_are_looked_up_one_by_one() -> None:
     machine = load_machine(F746, {"cache.data.line": "8 B"})
     memory = MemorySystem(machine)
-    replay.walk(memory.state, machine.memory["sdram"].base, 1024, 4, 0, 0, 0)
+    replay.walk(memory.state, stream_of(memory.state, 4), machine.memory["sdram"].base, 1024)
     assert memory.counters()["dcache_misses"] == 128
 
 
@@ -260,7 +264,7 @@ def test_durations_out_of_scale_end_the_run_with_an_error() -> None:
     base = machine.memory["sdram"].base
     with pytest.raises(UsageError, match="durations are out of scale"):
         for _ in range(1000):
-            memory.measure(lambda s: replay.walk(s, base, 1 << 24, 1, 0, 0, 0))
+            memory.measure(lambda s: replay.walk(s, stream_of(s, 1), base, 1 << 24))
 
 
 def code_fetch(keys: dict[str, str], bytes_: int, sweeps: int, work: int = 0) -> int:
@@ -269,7 +273,8 @@ def code_fetch(keys: dict[str, str], bytes_: int, sweeps: int, work: int = 0) ->
     machine = quiet(F469, **{f"memory__flash__accelerator__{key}": value for key, value in table.items()})
     memory, base = MemorySystem(machine), machine.memory["flash"].base
     rate = (work * L.TICK << 16) // 16
-    return int(replay.fetch(memory.state, base, bytes_, sweeps, 1, 0, bytes_ * sweeps, rate)) // L.TICK
+    sweep = CodeSweep(np.array((base, bytes_, sweeps, 1, 0, bytes_ * sweeps, rate), np.int64))
+    return replay.fetch(memory.state, sweep) // L.TICK
 
 
 def test_code_that_the_accelerator_holds_misses_once() -> None:

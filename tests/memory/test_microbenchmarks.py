@@ -10,6 +10,7 @@ import pytest
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.memory.ports import replay
+from mcusim.memory.ports.replay import stream_of
 from mcusim.memory.state_layout import TICK
 from mcusim.memory.system import MemorySystem
 from tests.support.boards.sdram_measurements import READS, WRITES
@@ -25,7 +26,7 @@ def board(core: str, sdram: str, **keys: str) -> Machine:
 def cycles_per_access(machine: Machine, size: int, write: int) -> float:
     memory = MemorySystem(machine)
     total = 1 << 18
-    replay.walk(memory.state, machine.memory["sdram"].base, total, size, write, LOOP, 0)
+    replay.walk(memory.state, stream_of(memory.state, size, write, LOOP), machine.memory["sdram"].base, total)
     return float(memory.state.now) / TICK / (total / size)
 
 
@@ -51,8 +52,8 @@ def test_copy_of_one_mebibyte(attribute: str, milliseconds: float) -> None:
     memory = MemorySystem(machine)
     base = machine.memory["sdram"].base
     for offset in range(0, 1 << 20, 32):
-        replay.walk(memory.state, base + offset, 32, 4, 0, LOOP, 0)
-        replay.walk(memory.state, base + (1 << 20) + offset, 32, 4, 1, LOOP, 0)
+        replay.walk(memory.state, stream_of(memory.state, 4, 0, LOOP), base + offset, 32)
+        replay.walk(memory.state, stream_of(memory.state, 4, 1, LOOP), base + (1 << 20) + offset, 32)
     assert float(memory.state.now) / TICK / 192e3 == pytest.approx(milliseconds, rel=0.2)
 
 
@@ -60,6 +61,6 @@ def test_line_fill_at_100_mhz() -> None:
     """STM32H723, caches on, 16 bit at 100 MHz: sequential reads at 127 MB/s, 25.2 SDCLK a line (hpm_sdk issue 33)."""
     machine = board("200 MHz", "100 MHz")
     memory = MemorySystem(machine)
-    replay.walk(memory.state, machine.memory["sdram"].base, 1 << 20, 4, 0, LOOP, 0)
+    replay.walk(memory.state, stream_of(memory.state, 4, 0, LOOP), machine.memory["sdram"].base, 1 << 20)
     per_line = float(memory.state.now) / TICK / (1 << 15) / 2
     assert per_line == pytest.approx(25.2, rel=0.2)

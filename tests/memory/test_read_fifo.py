@@ -8,6 +8,7 @@ from mcusim.errors import MachineError
 from mcusim.machine import Machine, load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
+from mcusim.memory.ports.replay import stream_of
 from mcusim.memory.state_layout import AddressRange
 from mcusim.memory.system import MemorySystem
 from tests.support.code.single_access_core import Core, board
@@ -151,7 +152,7 @@ def test_a_line_fill_that_follows_another_begins_with_what_is_ahead() -> None:
     machine = board(F746, memory__sdram__read_burst="true")
     s = MemorySystem(machine)
     base = machine.memory["sdram"].base
-    times = [replay.visit(s.state, base + 32 * i, 8, 4, 0, 0, 0) // L.TICK for i in range(3)]
+    times = [replay.visit(s.state, stream_of(s.state, 4), base + 32 * i, 8) // L.TICK for i in range(3)]
     assert times[0] == 2 * SDCLK + OVERHEAD + (2 + 16) * SDCLK
     assert times[1:] == [OVERHEAD + (2 + 14) * SDCLK] * 2
 
@@ -159,8 +160,8 @@ def test_a_line_fill_that_follows_another_begins_with_what_is_ahead() -> None:
 def test_streams_that_alternate_find_nothing_ahead_in_a_replay() -> None:
     machine = board(F469, memory__sdram__read_burst="true")
     s, base = MemorySystem(machine).state, machine.memory["sdram"].base
-    replay.visit(s, base, 1, 4, 0, 0, 0)
-    assert replay.visit(s, base + 4, 4, 4, 0, 0, 1) // L.TICK == 4 * (OVERHEAD + (3 + 1) * SDCLK)
+    replay.visit(s, stream_of(s, 4), base, 1)
+    assert replay.visit(s, stream_of(s, 4, interleaved=1), base + 4, 4) // L.TICK == 4 * (OVERHEAD + (3 + 1) * SDCLK)
 
 
 def test_the_fifo_has_at_most_16_lines() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_layout import MemoryState, RegionState
@@ -55,12 +57,15 @@ class Retiming:
         return waited * n // shown, occupied * n // shown
 
     def _played(self, region: str, counts: tuple[int, ...], gap: int) -> tuple[int, int]:
-        from mcusim.memory.ports.regular_pattern import wait  # native code that takes a while to compile
+        from mcusim.memory.ports.regular_pattern import (  # native code that takes a while to compile
+            RegularPattern,
+            wait,
+        )
 
         memory = MemoryState(self._fresh.copy())
         block, place = self._memory.blocks[region, False], self.machine.memory[region]
-        native: Any = wait
-        stall = int(native(memory, block, place.base, place.size, *counts, gap))
+        figures = (block, place.base, place.size, *counts, gap)
+        stall = wait(memory, RegularPattern(np.array(figures, np.int64)))
         return stall, RegionState(memory, block).occupied
 
     @cached_property

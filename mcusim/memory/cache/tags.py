@@ -19,7 +19,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.cache import replacement
 from mcusim.memory.film import events
 from mcusim.memory.film import record as film
-from mcusim.memory.state_layout import AddressRange, CacheLine, CacheState, MemoryState, RegionState
+from mcusim.memory.state_layout import AccessStream, AddressRange, CacheLine, CacheState, MemoryState, RegionState
 from mcusim.native.compile import inlined, native
 from mcusim.native.structs import words_between
 
@@ -110,17 +110,18 @@ def written(memory: MemoryState, cache: CacheState, tag: int, start: int) -> int
     address = tag * size
     addresses = AddressRange(memory, range_lookup.find(memory, address))
     region = RegionState(memory, addresses.region)
-    _, ticks = devices.line(memory, region, address, size, 1, max(start, region.busy_until))
+    memory.line_start = max(start, region.busy_until)
+    devices.line(memory, region, address, size, 1)
     region.writes += 1
     region.write_bytes += size
     memory.writebacks += 1
-    return ticks
+    return memory.line_last
 
 
 @native
-def fill(memory: MemoryState, addresses: AddressRange, address: int, n: int, write: int, gap: int) -> int:
+def fill(memory: MemoryState, addresses: AddressRange, stream: AccessStream, address: int, n: int) -> int:
     """:func:`access` that misses and allocates; returns the core's stall in ticks."""
-    cache = CacheState(memory, memory.data_cache)
+    cache, write = CacheState(memory, memory.data_cache), stream.write
     region = RegionState(memory, addresses.region)
     size = cache.line_bytes
     tag = address >> cache.line_shift
@@ -130,8 +131,9 @@ def fill(memory: MemoryState, addresses: AddressRange, address: int, n: int, wri
     displaced = line.tag if line.dirty == 1 else -1
     put(memory, cache, line, tag, 1 if write else 0)  # a film shows the miss before the rows that it opens
     now = memory.now
-    start = max(now, region.busy_until)
-    first, last = devices.line(memory, region, tag * size, size, 0, start)
+    start = memory.line_start = max(now, region.busy_until)
+    devices.line(memory, region, tag * size, size, 0)
+    first, last = memory.line_first, memory.line_last
     region.reads += 1
     region.read_bytes += size
     if displaced >= 0:
@@ -141,11 +143,11 @@ def fill(memory: MemoryState, addresses: AddressRange, address: int, n: int, wri
     wait = start - now
     if write:
         return max(0, wait - last)
-    return max(wait + first, wait + last - (n - 1) * gap)
+    return max(wait + first, wait + last - (n - 1) * stream.gap)
 
 
 @inlined
-def access(memory: MemoryState, addresses: AddressRange, address: int, n: int, size: int, write: int, gap: int) -> int:
+def access(memory: MemoryState, addresses: AddressRange, stream: AccessStream, address: int, n: int) -> int:
     """``n`` accesses inside one line of a cached region (``addresses``); returns the core's stall in ticks."""
     cache = CacheState(memory, memory.data_cache)
     tag = address >> cache.line_shift
@@ -153,17 +155,19 @@ def access(memory: MemoryState, addresses: AddressRange, address: int, n: int, s
     line = lookup(memory, cache, tag)
     if line.tag == tag:
         memory.hits += n
-        if not write:
+        if not stream.write:
             return 0
         if back:
             mark_dirty(memory, line)
             return 0
-    if write and not back:
+    if stream.write and not back:
         region = RegionState(memory, addresses.region)
         region.writes += n
-        region.write_bytes += n * size
-        return devices.run(memory, region, address, n, size, 1, gap, 0)
-    return fill(memory, addresses, address, n, write, gap)
+        region.write_bytes += n * stream.size
+        posted = memory.other_stream
+        posted.size, posted.write, posted.gap, posted.interleaved = stream.size, 1, stream.gap, 0
+        return devices.run(memory, region, posted, address, n)
+    return fill(memory, addresses, stream, address, n)
 
 
 @native
@@ -183,8 +187,8 @@ def fetch_line(memory: MemoryState, address: int) -> int:
     region = RegionState(memory, addresses.region)
     if region.kind == L.TCM:
         return 0
-    start = max(memory.now, region.busy_until)
-    first, last = devices.line(memory, region, tag * cache.line_bytes, cache.line_bytes, 0, start)
+    start = memory.line_start = max(memory.now, region.busy_until)
+    devices.line(memory, region, tag * cache.line_bytes, cache.line_bytes, 0)
     region.reads += 1
     region.read_bytes += cache.line_bytes
-    return start - memory.now + (first + last) // 2
+    return start - memory.now + (memory.line_first + memory.line_last) // 2

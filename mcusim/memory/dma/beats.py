@@ -173,7 +173,9 @@ def data_write(memory: MemoryState, transfer: TransferState, region: RegionState
         return max(cycles, taken)
     if kind != L.SDRAM:
         return cycles
-    stall = devices.sdram_run(memory, region, transfer.write_address, b, transfer.write_beat, 1, transfer.bus_clock, 0)
+    stream = memory.other_stream
+    stream.size, stream.write, stream.gap, stream.interleaved = transfer.write_beat, 1, transfer.bus_clock, 0
+    stall = devices.sdram_run(memory, region, stream, transfer.write_address, b)
     hold(region, now, region.busy_until)
     return cycles + stall
 

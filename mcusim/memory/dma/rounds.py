@@ -43,10 +43,9 @@ def time_is_alike(before: int, now: int, then: int, start: int) -> int:
 
 
 @native
-def transfer_is_alike(
-    memory: MemoryState, transfer: TransferState, kept: TransferState, then: int, start: int, moved: int
-) -> int:
-    """Whether the transfer is as it is kept, ``moved`` bytes ago."""
+def transfer_is_alike(memory: MemoryState, transfer: TransferState, kept: TransferState, then: int, start: int) -> int:
+    """Whether the transfer is as it is kept, some bytes ago."""
+    moved = kept.unwritten - transfer.unwritten
     if transfer.source != kept.source or transfer.target != kept.target:
         return 0
     if transfer.fifo_level != kept.fifo_level or transfer.to_drain != kept.to_drain:
@@ -101,7 +100,7 @@ def is_alike(memory: MemoryState, transfer: TransferState, kept: RoundState, sta
     moved = kept.transfer.unwritten - transfer.unwritten
     if reading - start != kept.reading_free - then:
         return 0
-    if not transfer_is_alike(memory, transfer, kept.transfer, then, start, moved):
+    if not transfer_is_alike(memory, transfer, kept.transfer, then, start):
         return 0
     source, target = RegionState(memory, transfer.source), RegionState(memory, transfer.target)
     first = min(start, reading)  # no access begins before

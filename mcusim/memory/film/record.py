@@ -36,8 +36,8 @@ def note(memory: MemoryState, kind: int, a: int, b: int, c: int) -> None:
 
 
 @shared
-def accessed(memory: MemoryState, kind: int, address: int, size: int, count: int, stall: int, later: int) -> None:
-    """Write ``count`` accesses of the core of ``size`` bytes down, begun ``later`` ticks before ``memory.now``."""
-    memory.now -= later
-    note(memory, kind, address, size + (count << MANY), stall)
-    memory.now += later
+def accessed(memory: MemoryState, kind: int, address: int, size: int, stall: int) -> None:
+    """Write an access of the core of ``size`` bytes down that has waited for ``stall`` ticks, until now."""
+    memory.now -= stall
+    note(memory, kind, address, size + (1 << MANY), stall)
+    memory.now += stall

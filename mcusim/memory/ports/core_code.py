@@ -50,7 +50,8 @@ def cached_code(memory: MemoryState, addresses: AddressRange, address: int, stop
         linefill.replace(memory, cache, tag, 0, 0)
         region = RegionState(memory, addresses.region)
         asked = memory.code_since if address == memory.code_end else memory.now
-        linefill.begin(memory, buffer, cache, region, address, max(asked, region.busy_until, buffer.last_arrival))
+        memory.line_start = max(asked, region.busy_until, buffer.last_arrival)
+        linefill.begin(memory, buffer, cache, region, address)
     first = linefill.arrival(buffer, cache, address) - memory.now
     last = linefill.arrival(buffer, cache, stop - 1) - memory.now - work
     return max(0, first, last)
@@ -74,7 +75,9 @@ def code(memory: MemoryState, addresses: AddressRange, address: int, stop: int, 
     words = ((stop - 1) >> memory.bus_shift) - (address >> memory.bus_shift) + 1
     region.reads += words
     region.read_bytes += words << memory.bus_shift
-    return devices.run(memory, region, address, words, 1 << memory.bus_shift, 0, work // words, 0)
+    stream = memory.other_stream
+    stream.size, stream.write, stream.gap, stream.interleaved = 1 << memory.bus_shift, 0, work // words, 0
+    return devices.run(memory, region, stream, address, words)
 
 
 @native
@@ -91,10 +94,11 @@ def read_from(memory: MemoryState, region: RegionState, address: int) -> int:
 
 
 @native
-def during_dma(memory: MemoryState, addresses: AddressRange, address: int, stop: int, work: int, through: int) -> int:
+def during_dma(memory: MemoryState, addresses: AddressRange, address: int, stop: int, work: int) -> int:
     """``cached_code`` or ``code`` in memory that a transfer in flight touches: each waits for the other's access; or in
     a flash that is programmed."""
     region = RegionState(memory, addresses.region)
+    through = memory.code_cache > 0 and addresses.attribute > 0
     arrive(memory, region)
     programmed = flash_busy.busy_until(memory, region, address)
     if through:
@@ -150,7 +154,7 @@ def fetch_lines(memory: MemoryState, address: int, size: int, rate: int) -> int:
         memory.free_code_low = memory.free_code_high = 0
         memory.free_code_region = addresses.region
         if region.transfers:
-            wait = during_dma(memory, addresses, address, stop, part, through)
+            wait = during_dma(memory, addresses, address, stop, part)
         elif through:
             wait = cached_code(memory, addresses, address, stop, part)
         else:
@@ -199,7 +203,7 @@ def fetch_while(memory: MemoryState, address: int, size: int, rate: int) -> int:
     """:func:`fetch_block`, for a film too."""
     stall = fetch_block(memory, address, size, rate)
     if memory.film:
-        film.accessed(memory, events.FETCH, address, size, 1, stall, stall)
+        film.accessed(memory, events.FETCH, address, size, stall)
     return stall
 
 

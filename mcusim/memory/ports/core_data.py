@@ -68,7 +68,9 @@ def bus(memory: MemoryState, region: RegionState, address: int, size: int, write
             region.busy_until = memory.now + wait + region.write_latency
             return wait
         return wait + region.read_latency
-    return devices.run(memory, region, address, 1, size, write, 0, 0)
+    stream = memory.other_stream
+    stream.size, stream.write, stream.gap, stream.interleaved = size, write, 0, 0
+    return devices.run(memory, region, stream, address, 1)
 
 
 @native
@@ -94,7 +96,8 @@ def evict(memory: MemoryState, cache: CacheState, line: int, start: int) -> None
     addresses = AddressRange(memory, find(memory, line * size))
     region = RegionState(memory, addresses.region)
     data.write_back(memory, addresses, line * size, size)
-    devices.line(memory, region, line * size, size, 1, max(start, region.busy_until))
+    memory.line_start = max(start, region.busy_until)
+    devices.line(memory, region, line * size, size, 1)
     region.taken_until = max(region.taken_until, region.busy_until)
     region.writes += 1
     region.write_bytes += size
@@ -112,7 +115,8 @@ def miss(memory: MemoryState, addresses: AddressRange, address: int, size: int, 
     buffer = linefill.free(memory)
     unbuffered = max(now, buffer.last_arrival)
     dirty = linefill.replace(memory, cache, tag, write, 1)
-    last = linefill.begin(memory, buffer, cache, region, address, max(unbuffered, region.busy_until))
+    memory.line_start = max(unbuffered, region.busy_until)
+    last = linefill.begin(memory, buffer, cache, region, address)
     if dirty >= 0:
         evict(memory, cache, dirty, last)
     if write:
@@ -247,7 +251,7 @@ def load(memory: MemoryState, addresses: AddressRange, address: int, size: int) 
     """A load of ``size`` bytes (1, 2, 4 or 8) from ``addresses``; returns the stall in ticks."""
     stall = loaded(memory, addresses, address, size)
     if memory.film:
-        film.accessed(memory, events.LOAD, address, size, 1, stall, stall)
+        film.accessed(memory, events.LOAD, address, size, stall)
     return stall
 
 
@@ -276,7 +280,7 @@ def store(memory: MemoryState, addresses: AddressRange, address: int, size: int)
     """A store of ``size`` bytes (1, 2, 4 or 8) to ``addresses``; returns the stall in ticks."""
     stall = stored(memory, addresses, address, size)
     if memory.film:
-        film.accessed(memory, events.STORE, address, size, 1, stall, stall)
+        film.accessed(memory, events.STORE, address, size, stall)
     return stall
 
 
@@ -300,7 +304,7 @@ def second(memory: MemoryState, addresses: AddressRange, address: int, write: in
     """:func:`second_word`, for a film too."""
     stall = second_word(memory, addresses, address, write)
     if memory.film:
-        film.accessed(memory, events.STORE if write else events.LOAD, address, 4, 1, stall, stall)
+        film.accessed(memory, events.STORE if write else events.LOAD, address, 4, stall)
     return stall
 
 

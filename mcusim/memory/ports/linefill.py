@@ -26,13 +26,12 @@ def free(memory: MemoryState) -> LinefillBuffer:
 
 
 @native
-def begin(
-    memory: MemoryState, buffer: LinefillBuffer, cache: CacheState, region: RegionState, address: int, start: int
-) -> int:
-    """Fill the line of ``address`` from the region through a buffer; returns its end."""
-    size = cache.line_bytes
+def begin(memory: MemoryState, buffer: LinefillBuffer, cache: CacheState, region: RegionState, address: int) -> int:
+    """Fill the line of ``address`` from the region through a buffer, from ``memory.line_start`` on; returns its end."""
+    size, start = cache.line_bytes, memory.line_start
     tag = address >> cache.line_shift
-    first, last = devices.line(memory, region, tag * size, size, 0, start)
+    devices.line(memory, region, tag * size, size, 0)
+    first, last = memory.line_first, memory.line_last
     words = max(1, size >> L.WORD)
     region.reads += 1
     region.read_bytes += size

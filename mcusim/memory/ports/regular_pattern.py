@@ -12,48 +12,61 @@ from __future__ import annotations
 
 from mcusim.memory import devices
 from mcusim.memory import state_layout as L
-from mcusim.memory.state_layout import MemoryState, RegionState
+from mcusim.memory.state_layout import AccessStream, MemoryState, RegionState
 from mcusim.native.compile import native
+from mcusim.native.structs import Struct
 
 WORD = 8
 
 
+class RegularPattern(Struct):
+    """``reads`` and ``writes`` of such sizes, ``gap`` ticks of work before each, in the region at ``block``, in
+    ``room`` bytes from ``base`` on; ``rows`` of them open another row."""
+
+    block: int
+    base: int
+    room: int
+    reads: int
+    writes: int
+    read_size: int
+    write_size: int
+    rows: int
+    gap: int
+
+
 @native
-def access(memory: MemoryState, region: RegionState, address: int, size: int, write: int, gap: int) -> int:
+def access(memory: MemoryState, region: RegionState, stream: AccessStream, address: int) -> int:
     """Ticks that one access makes the core wait."""
-    if size <= WORD:
-        return devices.run(memory, region, address, 1, size, write, gap, 0)
+    if stream.size <= WORD:
+        return devices.run(memory, region, stream, address, 1)
     if region.kind == L.TCM:
         return 0
-    start = max(memory.now, region.busy_until)
-    first, _ = devices.line(memory, region, address, size, write, start)
-    return 0 if write else start + first - memory.now
+    start = memory.line_start = max(memory.now, region.busy_until)
+    devices.line(memory, region, address, stream.size, stream.write)
+    return 0 if stream.write else start + memory.line_first - memory.now
 
 
 @native
-def wait(
-    memory: MemoryState, block: int, base: int, room: int, reads: int, writes: int, read_size: int, write_size: int,
-    rows: int, gap: int,
-) -> int:  # fmt: skip
-    """Ticks of all of them: ``reads`` and ``writes`` of such sizes, ``gap`` ticks of work before each, in the region
-    at ``block``, in ``room`` bytes from ``base`` on; ``rows`` of them open another row."""
-    region = RegionState(memory, block)
-    n = reads + writes
+def wait(memory: MemoryState, pattern: RegularPattern) -> int:
+    """Ticks of all of them."""
+    region, stream = RegionState(memory, pattern.block), memory.other_stream
+    n = pattern.reads + pattern.writes
     total = written = opened = offset = 0
     jump = 1 << region.row_shift if region.kind == L.SDRAM else 0
+    stream.gap, stream.interleaved = pattern.gap, 0
     for i in range(n):
-        memory.now += gap
-        write = 1 if (i + 1) * writes // n > written else 0
-        written += write
-        size = write_size if write else read_size
-        if jump and (i + 1) * rows // n > opened:
+        memory.now += pattern.gap
+        stream.write = 1 if (i + 1) * pattern.writes // n > written else 0
+        written += stream.write
+        stream.size = pattern.write_size if stream.write else pattern.read_size
+        if jump and (i + 1) * pattern.rows // n > opened:
             opened += 1
             offset += jump
-        offset = offset // size * size
-        if offset + size > room:
+        offset = offset // stream.size * stream.size
+        if offset + stream.size > pattern.room:
             offset = 0
-        stall = access(memory, region, base + offset, size, write, gap)
+        stall = access(memory, region, stream, pattern.base + offset)
         memory.now += stall
         total += stall
-        offset += size
+        offset += stream.size
     return total

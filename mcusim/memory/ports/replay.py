@@ -17,49 +17,56 @@ from mcusim.memory.cache import replacement, tags
 from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.operand_stalls import charge
-from mcusim.memory.state_layout import AddressRange, CacheLine, CacheState, MemoryState, RegionState, RegionStates
+from mcusim.memory.state_layout import (
+    AccessStream,
+    AddressRange,
+    CacheLine,
+    CacheState,
+    CodeSweep,
+    MemoryState,
+    RegionState,
+    RegionStates,
+)
 from mcusim.native.compile import inlined, native, shared
 from mcusim.native.structs import Words, words_between
 
 
 @inlined
-def visit_in(
-    memory: MemoryState, addresses: AddressRange, address: int, n: int, size: int, write: int, gap: int, inter: int
-) -> int:
+def visit_in(memory: MemoryState, addresses: AddressRange, stream: AccessStream, address: int, n: int) -> int:
     """:func:`visit` of an address in ``addresses``."""
     region = RegionState(memory, addresses.region)
     if addresses.attribute > 0 and memory.data_cache > 0:
-        stall = tags.access(memory, addresses, address, n, size, write, gap)
+        stall = tags.access(memory, addresses, stream, address, n)
     else:
-        if write:
+        if stream.write:
             region.writes += n
-            region.write_bytes += n * size
+            region.write_bytes += n * stream.size
         else:
             region.reads += n
-            region.read_bytes += n * size
-        stall = devices.run(memory, region, address, n, size, write, gap, inter)
+            region.read_bytes += n * stream.size
+        stall = devices.run(memory, region, stream, address, n)
     region.stall += stall
     if stall:
         charge(memory, address, stall)
-    memory.now += n * gap + stall
     if memory.film:
-        film.accessed(memory, events.STORE if write else events.LOAD, address, size, n, stall, n * gap + stall)
+        kind = events.STORE if stream.write else events.LOAD
+        film.note(memory, kind, address, stream.size + (n << events.MANY), stall)
+    memory.now += n * stream.gap + stall
     return stall
 
 
 @native
-def visit(memory: MemoryState, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
-    """``n`` accesses of ``size`` bytes ascending from ``address`` in one 32-byte line, ``gap`` ticks of work each.
+def visit(memory: MemoryState, stream: AccessStream, address: int, n: int) -> int:
+    """``n`` accesses ascending from ``address`` in one 32-byte line.
 
     Advances the clock by the work and the stall and returns the stall in ticks. An address outside every region
     counts as free: the engine has checked all operands before.
     """
     offset = range_lookup.find(memory, address)
     if offset < 0:
-        memory.now += n * gap
+        memory.now += n * stream.gap
         return 0
-    addresses = AddressRange(memory, offset)
-    return visit_in(memory, addresses, address, n, size, write, gap, inter)
+    return visit_in(memory, AddressRange(memory, offset), stream, address, n)
 
 
 @inlined
@@ -71,14 +78,14 @@ def _is_plain(memory: MemoryState, addresses: AddressRange) -> int:
 
 
 @shared
-def walk(memory: MemoryState, address: int, length: int, size: int, write: int, gap: int, inter: int) -> None:
-    """Accesses of ``size`` bytes over a contiguous range, split into visits."""
-    end = address + length
+def walk(memory: MemoryState, stream: AccessStream, address: int, length: int) -> None:
+    """Accesses over a contiguous range, split into visits."""
+    end, size = address + length, stream.size
     shift = memory.visit_shift
     offset = range_lookup.find(memory, address)
     addresses = AddressRange(memory, offset)
     if offset >= 0 and _is_plain(memory, addresses) and end <= addresses.high:
-        visit_in(memory, addresses, address, (length + size - 1) // size, size, write, gap, inter)  # no state: one step
+        visit_in(memory, addresses, stream, address, (length + size - 1) // size)  # no state: one step
         return
     while address < end:
         stop = min(end, ((address >> shift) + 1) << shift)
@@ -87,29 +94,27 @@ def walk(memory: MemoryState, address: int, length: int, size: int, write: int, 
             offset = range_lookup.find(memory, address)
             addresses = AddressRange(memory, offset)
         if offset < 0:
-            memory.now += n * gap
+            memory.now += n * stream.gap
         else:
-            visit_in(memory, addresses, address, n, size, write, gap, inter)
+            visit_in(memory, addresses, stream, address, n)
         address = stop
 
 
 @shared
-def walk_in(
-    memory: MemoryState, offset: int, address: int, length: int, size: int, write: int, gap: int, inter: int
-) -> None:
-    """:func:`walk` where a loop spends most of its time; ``offset`` is that of the range of its first address, or of
-    another one, or -1."""
-    end = address + length
-    addresses = AddressRange(memory, offset)
-    if offset < 0 or address < addresses.low or end > addresses.high:
-        walk(memory, address, length, size, write, gap, inter)
+def walk_in(memory: MemoryState, stream: AccessStream, address: int, length: int) -> None:
+    """:func:`walk` where a loop spends most of its time; ``stream.range`` is that of its first address, or of another
+    one, or -1."""
+    end, size = address + length, stream.size
+    addresses = AddressRange(memory, stream.range)
+    if stream.range < 0 or address < addresses.low or end > addresses.high:
+        walk(memory, stream, address, length)
     elif _is_plain(memory, addresses):
-        visit_in(memory, addresses, address, (length + size - 1) // size, size, write, gap, inter)
+        visit_in(memory, addresses, stream, address, (length + size - 1) // size)
     else:
         shift = memory.visit_shift
         while address < end:
             stop = min(end, ((address >> shift) + 1) << shift)
-            visit_in(memory, addresses, address, (stop - address + size - 1) // size, size, write, gap, inter)
+            visit_in(memory, addresses, stream, address, (stop - address + size - 1) // size)
             address = stop
 
 
@@ -134,25 +139,22 @@ def coupled_range(memory: MemoryState, address: int, length: int) -> int:
 
 
 @shared
-def read_missing(memory: MemoryState, addresses: AddressRange, address: int, n: int, gap: int) -> None:
+def read_missing(memory: MemoryState, addresses: AddressRange, stream: AccessStream, address: int, n: int) -> None:
     """:func:`visit_in` for reads of a line that the data cache does not hold."""
-    stall = tags.fill(memory, addresses, address, n, 0, gap)
+    stall = tags.fill(memory, addresses, stream, address, n)
     RegionState(memory, addresses.region).stall += stall
     if stall:
         charge(memory, address, stall)
-    memory.now += n * gap + stall
+    memory.now += n * stream.gap + stall
 
 
 @inlined
-def read_held(
-    memory: MemoryState, hints: Words, offset: int, address: int, length: int, size: int, gap: int, due: int
-) -> int:
+def read_held(memory: MemoryState, stream: AccessStream, hints: Words, address: int, length: int) -> None:
     """:func:`walk_in` for reads of a :func:`cached_range`, in few steps where the cache holds the lines.
 
-    ``hints`` are offsets of the cache's lines that may be these ones, and are kept so. The clock is ``due``
-    ticks late; returns how late it is then. Only a miss wants to know what time it is.
+    ``hints`` are offsets of the cache's lines that may be these ones, and are kept so.
     """
-    end = address + length
+    end, size, gap, due = address + length, stream.size, stream.gap, 0
     shift, cache = memory.visit_shift, CacheState(memory, memory.data_cache)
     hint = 0
     while address < end:
@@ -170,66 +172,65 @@ def read_held(
         else:
             memory.now += due
             due = 0
-            read_missing(memory, AddressRange(memory, offset), address, n, gap)
+            read_missing(memory, AddressRange(memory, stream.range), stream, address, n)
         address = stop
         hint += 1
-    return due
+    memory.now += due
 
 
 @inlined
-def read_coupled(memory: MemoryState, offset: int, n: int, size: int, gap: int) -> int:
-    """``n`` reads of a :func:`coupled_range`; returns the ticks of work that the clock is late by them."""
-    region = RegionState(memory, AddressRange(memory, offset).region)
+def read_coupled(memory: MemoryState, stream: AccessStream, n: int) -> None:
+    """``n`` reads of a :func:`coupled_range`."""
+    region = RegionState(memory, AddressRange(memory, stream.range).region)
     region.reads += n
-    region.read_bytes += n * size
-    return n * gap
+    region.read_bytes += n * stream.size
+    memory.now += n * stream.gap
 
 
 @native
 def uncached_line(memory: MemoryState, region: RegionState, address: int, line: int, n: int) -> int:
     """Ticks of one line of code read from its memory, counted ``n`` times."""
     occupied = region.occupied
-    first, last = devices.line(memory, region, address, line, 0, max(memory.now, region.busy_until))
+    memory.line_start = max(memory.now, region.busy_until)
+    devices.line(memory, region, address, line, 0)
     region.occupied = occupied + n * (region.occupied - occupied)
     region.reads += n
     region.read_bytes += n * line
-    return (first + last) // 2
+    return (memory.line_first + memory.line_last) // 2
 
 
 @native
-def cached_fetch(
-    memory: MemoryState, region: RegionState, address: int, length: int, sweeps: int, executed: int
-) -> int:
+def cached_fetch(memory: MemoryState, region: RegionState, sweep: CodeSweep) -> int:
     """Instruction fetch through the I-cache; returns the stall in ticks."""
     cache = CacheState(memory, memory.code_cache)
     line = cache.line_bytes
-    lines = (length + line - 1) // line
+    lines = (sweep.length + line - 1) // line
     stall = 0
     before = memory.now
     for i in range(lines):
-        ticks = tags.fetch_line(memory, address + i * line)
+        ticks = tags.fetch_line(memory, sweep.address + i * line)
         stall += ticks
         memory.now += ticks
     if lines > cache.sets * cache.ways:
-        again = max(0, min(lines * (sweeps - 1), executed // line - lines))
-        stall += again * uncached_line(memory, region, address, line, again)
+        executed = sweep.executed - sweep.begun
+        again = max(0, min(lines * (sweep.sweeps - 1), executed // line - lines))
+        stall += again * uncached_line(memory, region, sweep.address, line, again)
         memory.code_misses += again
     memory.now = before
     return stall
 
 
 @native
-def flash_fetch(
-    memory: MemoryState, region: RegionState, address: int, length: int, sweeps: int, cold: int, run: int, rate: int
-) -> int:
-    """Instruction fetch of ``run`` lines straight from flash and its accelerator; returns the stall in ticks."""
-    line = 1 << region.line_shift
+def flash_fetch(memory: MemoryState, region: RegionState, sweep: CodeSweep) -> int:
+    """Instruction fetch straight from flash and its accelerator; returns the stall in ticks."""
+    line, shift = 1 << region.line_shift, region.line_shift
+    executed = (sweep.executed >> shift) - (sweep.begun >> shift)
     if region.code_lines < 0:
-        region.code_misses += run
-        return run * uncached_line(memory, region, address, line, run)
-    lines = (length + line - 1) >> region.line_shift
-    entered = sweeps if lines > region.code_lines else cold
-    missed = min(run, lines * entered)
+        region.code_misses += executed
+        return executed * uncached_line(memory, region, sweep.address, line, executed)
+    lines = (sweep.length + line - 1) >> shift
+    entered = sweep.sweeps if lines > region.code_lines else sweep.cold
+    missed = min(executed, lines * entered)
     access = region.wait + region.beat
     region.code_misses += missed
     region.reads += missed
@@ -237,19 +238,13 @@ def flash_fetch(
     region.occupied += missed * access
     change, wait = region.line_change, region.wait + region.read_latency
     ahead = missed - min(missed, entered) if region.prefetches else 0
-    late = max(0, access - change - (line * rate >> 16))
-    return run * change + (missed - ahead) * wait + ahead * late
+    late = max(0, access - change - (line * sweep.rate >> 16))
+    return executed * change + (missed - ahead) * wait + ahead * late
 
 
 @native
-def fetch(
-    memory: MemoryState, address: int, length: int, sweeps: int, cold: int, begun: int, executed: int, rate: int
-) -> int:
+def fetch(memory: MemoryState, sweep: CodeSweep) -> int:
     """Instruction fetch of a kernel call; returns the stall in ticks.
-
-    ``length`` of code are swept ``sweeps`` times; the call executes the code bytes from ``begun`` to ``executed`` of
-    its operator (the fetches of its tiles then sum to the operator's), ``rate`` / 65,536 ticks each; ``cold`` says that
-    the operator starts.
 
     With an I-cache the first sweep fills it line by line; code larger than the cache misses on every line of every
     sweep (as under LRU and round-robin; a random replacement is taken to do no better). A flash accelerator holds lines
@@ -257,7 +252,7 @@ def fetch(
     read. ``line_change`` is added to every line. Without either, every line executed comes from flash. Other memories
     without a cache are :func:`count_words`'s.
     """
-    offset = range_lookup.find(memory, address)
+    offset = range_lookup.find(memory, sweep.address)
     if offset < 0:
         return 0
     addresses = AddressRange(memory, offset)
@@ -265,16 +260,12 @@ def fetch(
     through = memory.code_cache > 0 and addresses.attribute > 0
     if region.kind == L.TCM or (region.kind != L.FLASH and not through):
         return 0
-    if through:
-        stall = cached_fetch(memory, region, address, length, sweeps, executed - begun)
-    else:
-        run = (executed >> region.line_shift) - (begun >> region.line_shift)
-        stall = flash_fetch(memory, region, address, length, sweeps, cold, run, rate)
+    stall = cached_fetch(memory, region, sweep) if through else flash_fetch(memory, region, sweep)
     region.stall += stall
     region.fetch_stall += stall
     memory.now += stall
     if memory.film:
-        film.accessed(memory, events.FETCH, address, length, 1, stall, stall)
+        film.accessed(memory, events.FETCH, sweep.address, sweep.length, stall)
     return stall
 
 
@@ -301,6 +292,13 @@ def word_ticks(memory: MemoryState, region: RegionState) -> tuple[int, int]:
         beats = max(1, size >> region.width_shift)
         return region.read_overhead + region.t_cl + beats * region.t_clk, 0
     return region.read_latency, 0
+
+
+def stream_of(memory: MemoryState, size: int, write: int = 0, gap: int = 0, interleaved: int = 0) -> AccessStream:
+    """The stream for accesses that have none of their own; for Python."""
+    stream = memory.other_stream
+    stream.size, stream.write, stream.gap, stream.interleaved = size, write, gap, interleaved
+    return stream
 
 
 def count_words(memory: MemoryState, region: RegionState, words: int) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mcusim.machine import load_machine
 from mcusim.memory.ports import replay
+from mcusim.memory.ports.replay import stream_of
 from mcusim.memory.system import MemorySystem
 from tests.support.cases import sample_size
 
@@ -45,7 +46,7 @@ def test_misses_and_write_backs_of_an_lru_cache(size: int, ways: int, accesses: 
     machine = load_machine("stm32f746g-disco", {"cache.data.size": f"{size} B", "cache.data.ways": str(ways)})
     memory, reference = MemorySystem(machine), Reference(size, ways)
     for offset, write in accesses:
-        replay.visit(memory.state, BASE + offset, 1, 1, int(write), 0, 0)
+        replay.visit(memory.state, stream_of(memory.state, 1, int(write)), BASE + offset, 1)
         reference.access(BASE + offset, write)
     counters = memory.counters()
     assert (counters["dcache_misses"], counters["dcache_writebacks"]) == (reference.misses, reference.write_backs)

@@ -9,7 +9,7 @@ from mcusim.kernels.cost.counted.counted_call import replay_call
 from mcusim.kernels.cost.counted.loop_counts import counts
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports.replay import visit
+from mcusim.memory.ports.replay import stream_of, visit
 from mcusim.memory.state_layout import RegionState
 from mcusim.memory.system import MemorySystem
 from mcusim.model.geometry import Geometry, Tile, whole
@@ -68,11 +68,11 @@ def test_a_store_that_misses_waits_for_a_linefill_buffer_only() -> None:
     """Two fills are under way at once, the third waits for the first: as the emulated core's stores do."""
     memory = MemorySystem(load_machine("stm32f746g-disco"))
     state, base = memory.state, 0x6000_0000
-    visit(state, base, 1, 4, 0, 300 * L.TICK, 0)  # opens the row, and is over
+    visit(state, stream_of(state, 4, 0, 300 * L.TICK), base, 1)  # opens the row, and is over
     state.now += 300 * L.TICK
-    fill = visit(state, base + 0x20, 8, 4, 0, 0, 0)  # a whole line is read: its fill to the end
+    fill = visit(state, stream_of(state, 4), base + 0x20, 8)  # a whole line is read: its fill to the end
     state.now += 300 * L.TICK
-    stalls = [visit(state, base + 0x40 + 0x20 * i, 1, 1, 1, 0, 0) for i in range(4)]
+    stalls = [visit(state, stream_of(state, 1, 1), base + 0x40 + 0x20 * i, 1) for i in range(4)]
     assert stalls[:2] == [0, 0]
     assert stalls[2] == stalls[3] == fill > 0
 

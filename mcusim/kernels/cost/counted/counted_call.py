@@ -13,7 +13,7 @@ from mcusim.kernels.cost.counted.variants import VARIANTS, scratch_bytes, varian
 from mcusim.kernels.cost.profile import CoreCosts, Profile
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import replay
-from mcusim.memory.state_layout import CacheState, MemoryState
+from mcusim.memory.state_layout import CacheState, CodeSweep, MemoryState
 from mcusim.model.geometry import Geometry, Tile
 
 _STREAM = {
@@ -52,19 +52,20 @@ def replay_call(
     _gaps(call, g, kind, costs)
     _require(g, kind, operands)
     if kind not in _STREAM or g.traits.reduces:
-        S.sequential(memory, call)
+        S.sequential(call)
         return
     images = g.batch
     if kind == "pointwise":  # one matrix over the pixels of all images
         call.rows, images = rows.out_rows * images, 1
     for _ in range(images):  # images are contiguous
-        _STREAM[kind](memory, call)
+        _STREAM[kind](call)
         call.input += rows.in_rows * g.in_w * g.in_c
         call.output += rows.out_rows * g.out_w * g.out_c
 
 
 def _call(memory: MemoryState, g: Geometry, rows: Tile, operands: Mapping[str, tuple[int, int]]) -> S.CountedCall:
     call = S.CountedCall(np.full(S.CountedCall.WORDS, -1, np.int64))
+    call.memory = memory
     line = memory.data_cache + CacheState.WORDS  # its first line, as good as any
     call.hints.table(S.HINTS)[:] = call.operand_hints.table(S.OPERAND_HINTS)[:] = line
     for role, (address, _) in operands.items():
@@ -120,8 +121,7 @@ def _gaps(call: S.CountedCall, g: Geometry, kind: str, costs: CoreCosts) -> None
         gap["block"] = level["tap"] / (3 if g.traits.sums else 1)
     else:
         gap["block"] = 4 * level["element"] / (3 if kind == "add" else 2)
-    for name, cycles in gap.items():
-        setattr(call, f"{name}_gap", round(cycles * L.TICK))
+    S.set_streams(call, {part: round(cycles * L.TICK) for part, cycles in gap.items()})
 
 
 def fetch(
@@ -137,7 +137,9 @@ def fetch(
     before = compute_cycles(g, Tile(0, rows.out_row, 0, 0), costs)
     begun, executed = (int(n * costs.bytes_per_cycle) for n in (before, before + cycles))
     rate = round((L.TICK << 16) / costs.bytes_per_cycle)
-    return int(replay.fetch(memory, address, profile.code[kind], sweeps, int(rows.out_row == 0), begun, executed, rate))
+    cold = int(rows.out_row == 0)
+    sweep = CodeSweep(np.array((address, profile.code[kind], sweeps, cold, begun, executed, rate), np.int64))
+    return replay.fetch(memory, sweep)
 
 
 def away(memory: MemoryState, code: int, costs: CoreCosts, cycles: int) -> int:

@@ -21,7 +21,7 @@ from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, LevelCost, Profi
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
 from mcusim.memory.range_lookup import addresses_at
-from mcusim.memory.state_layout import MemoryState, RegionState
+from mcusim.memory.state_layout import CodeSweep, MemoryState, RegionState
 from mcusim.model.geometry import Geometry, Tile
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
@@ -204,4 +204,4 @@ def _uncached(memory: MemoryState, code: int, costs: FittedCosts, ticks: int, ra
     """Every line of code executed comes from a memory without cache or accelerator."""
     size = sum(n for _, n in costs.code)
     executed, pace = int(ticks / L.TICK * rate), round((L.TICK << 16) / rate)
-    replay.fetch(memory, code + costs.code[0][0], size, 1, 1, 0, executed, pace)
+    replay.fetch(memory, CodeSweep(np.array((code + costs.code[0][0], size, 1, 1, 0, executed, pace), np.int64)))

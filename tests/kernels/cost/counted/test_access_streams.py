@@ -33,7 +33,8 @@ def call(kind: str, seed: int) -> streams.CountedCall:
     p.filter = rng.choice([SRAM, SRAM + 4 * int(rng.integers(64)), SDRAM + 1, DTCM + 0x8000])
     p.output, p.scratch = SDRAM + 0x10000, rng.choice([SRAM + 0x10000, DTCM + 0x4000])
     p.bias, p.multiplier, p.shift = SRAM + 0x8000, SRAM + 0x9004, DTCM + 0x9000
-    p.block_gap, p.rest_gap, p.sum_gap, p.copy_gap, p.zero_gap, p.output_gap = rng.integers(0, 3000, 6)
+    parts = ("block", "rest", "sum", "copy", "zero", "output")
+    streams.set_streams(p, dict(zip(parts, map(int, rng.integers(0, 3000, 6)), strict=True)))
     return p
 
 
@@ -53,10 +54,12 @@ def test_fewer_steps_leave_the_same_memory(kind: str, seed: int, policy: str, mo
     machine = load_machine(F746, {"cache.data.replacement": policy})
     fewer, more = MemorySystem(machine).state, MemorySystem(machine).state
     p = call(kind, seed)
+    p.memory = fewer
     for _ in range(2):
-        getattr(streams, kind)(fewer, p)
+        getattr(streams, kind)(p)
     plain(monkeypatch, streams)
+    p.memory = more
     for _ in range(2):
-        getattr(streams, kind).py_func(more, p)
+        getattr(streams, kind).py_func(p)
     assert (fewer.array == more.array).all()
     assert fewer.misses and fewer.hits

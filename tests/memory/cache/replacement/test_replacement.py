@@ -10,11 +10,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mcusim.machine.schema import REPLACEMENTS
 from mcusim.memory.ports import core_data, replay
-from mcusim.memory.state_layout import AddressRange, CacheState
+from mcusim.memory.ports.replay import stream_of
+from mcusim.memory.state_layout import AddressRange, CacheState, CodeSweep
 from mcusim.memory.system import MemorySystem
 from tests.support.boards.cache_reference import LINE, Reference
 from tests.support.cases import few, sampled
@@ -36,11 +38,12 @@ def emulated_code(memory: MemorySystem, line: int, write: bool) -> None:
 
 
 def replayed_data(memory: MemorySystem, line: int, write: bool) -> None:
-    replay.visit(memory.state, SDRAM + line * LINE, 1, 4, int(write), 0, 0)
+    replay.visit(memory.state, stream_of(memory.state, 4, int(write)), SDRAM + line * LINE, 1)
 
 
 def replayed_code(memory: MemorySystem, line: int, write: bool) -> None:
-    replay.fetch(memory.state, FLASH + line * LINE, LINE, 1, 1, 0, LINE, 0)
+    sweep = CodeSweep(np.array((FLASH + line * LINE, LINE, 1, 1, 0, LINE, 0), np.int64))
+    replay.fetch(memory.state, sweep)
 
 
 PORTS: dict[str, tuple[Access, bool, int]] = {  # how it accesses, whether the data cache, where
@@ -134,7 +137,7 @@ from mcusim.memory.system import MemorySystem
 keys = {"cache.data.replacement": "newest", "cache.data.size": "128 B", "cache.data.ways": "4"}
 memory = MemorySystem(load_machine("stm32f746g-disco", keys))
 for line in (0, 1, 2, 3, 4, 5, 0, 1, 2, 5):
-    replay.visit(memory.state, 0x6000_0000 + 32 * line, 1, 4, 0, 0, 0)
+    replay.visit(memory.state, stream_of(memory.state, 4), 0x6000_0000 + 32 * line, 1)
 print(memory.counters()["dcache_hits"], memory.counters()["dcache_misses"])
 """
 
