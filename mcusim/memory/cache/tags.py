@@ -149,18 +149,18 @@ def fill(memory: MemoryState, addresses: AddressRange, stream: AccessStream, add
 @inlined
 def access(memory: MemoryState, addresses: AddressRange, stream: AccessStream, address: int, n: int) -> int:
     """``n`` accesses inside one line of a cached region (``addresses``); returns the core's stall in ticks."""
-    cache = CacheState(memory, memory.data_cache)
+    cache, write = CacheState(memory, memory.data_cache), stream.write
     tag = address >> cache.line_shift
     back = cache.write_back == 1 and addresses.attribute == 2
     line = lookup(memory, cache, tag)
     if line.tag == tag:
         memory.hits += n
-        if not stream.write:
+        if not write:
             return 0
         if back:
             mark_dirty(memory, line)
             return 0
-    if stream.write and not back:
+    if write and not back:
         region = RegionState(memory, addresses.region)
         region.writes += n
         region.write_bytes += n * stream.size

@@ -34,11 +34,11 @@ from mcusim.native.structs import Words, words_between
 @inlined
 def visit_in(memory: MemoryState, addresses: AddressRange, stream: AccessStream, address: int, n: int) -> int:
     """:func:`visit` of an address in ``addresses``."""
-    region = RegionState(memory, addresses.region)
+    region, write, gap = RegionState(memory, addresses.region), stream.write, stream.gap
     if addresses.attribute > 0 and memory.data_cache > 0:
         stall = tags.access(memory, addresses, stream, address, n)
     else:
-        if stream.write:
+        if write:
             region.writes += n
             region.write_bytes += n * stream.size
         else:
@@ -49,9 +49,9 @@ def visit_in(memory: MemoryState, addresses: AddressRange, stream: AccessStream,
     if stall:
         charge(memory, address, stall)
     if memory.film:
-        kind = events.STORE if stream.write else events.LOAD
+        kind = events.STORE if write else events.LOAD
         film.note(memory, kind, address, stream.size + (n << events.MANY), stall)
-    memory.now += n * stream.gap + stall
+    memory.now += n * gap + stall
     return stall
 
 

@@ -133,6 +133,7 @@ PROBE = """
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import replay
+from mcusim.memory.ports.replay import stream_of
 from mcusim.memory.system import MemorySystem
 keys = {"cache.data.replacement": "newest", "cache.data.size": "128 B", "cache.data.ways": "4"}
 memory = MemorySystem(load_machine("stm32f746g-disco", keys))
