@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mcusim.cpu.state_layout import MOST_NOTES, CoreState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 
 class Note(NamedTuple):

@@ -24,7 +24,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.state_layout import AccessStream, MemoryState, RegionState
-from mcusim.native.compile import inlined, native
+from mcusim.native.functions import inlined, native
 from mcusim.native.structs import Words, words_between
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_layout import CodeLines, FlashLine, MemoryState, RegionState
-from mcusim.native.compile import inlined, native
+from mcusim.native.functions import inlined, native
 
 NO_LINE = -1
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_layout import MemoryState, RegionState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 
 @native

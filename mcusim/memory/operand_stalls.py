@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_layout import MemoryState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 
 @native

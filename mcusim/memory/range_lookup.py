@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_layout import AddressRange, AddressRanges, MemoryState
-from mcusim.native.compile import inlined, native
+from mcusim.native.functions import inlined, native
 from mcusim.native.structs import words_between
 
 

@@ -13,7 +13,7 @@ Not modelled: the end of a burst that the FIFO had ahead, a second device behind
 from __future__ import annotations
 
 from mcusim.memory.state_layout import RegionState
-from mcusim.native.compile import inlined, native
+from mcusim.native.functions import inlined, native
 
 
 @inlined

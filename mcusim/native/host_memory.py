@@ -1,46 +1,35 @@
 """Reading and writing the host's memory by address, for the bytes that a simulated memory holds.
 
+In native functions each is a load or store (:mod:`mcusim.native.numba_types`); what stands here is for Python.
+
 Not modelled: checks of any kind; addresses come from arrays that Python keeps alive.
 """
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
-
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 
-def _getter(bits: int) -> Any:
-    def get(typing: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            place = builder.inttoptr(arguments[0], ir.IntType(bits).as_pointer())
-            value = builder.load(place, align=1)
-            return value if bits == 64 else builder.zext(value, ir.IntType(64))
+def _getter(kind: Any) -> Callable[[int], int]:
+    def get(address: int) -> int:
+        return int(kind.from_address(address).value)
 
-        return types.int64(types.int64), generate
-
-    return intrinsic(get)
+    return get
 
 
-def _putter(bits: int) -> Any:
-    def put(typing: Any, address: Any, value: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            place = builder.inttoptr(arguments[0], ir.IntType(bits).as_pointer())
-            part = arguments[1] if bits == 64 else builder.trunc(arguments[1], ir.IntType(bits))
-            builder.store(part, place, align=1)
-            return context.get_dummy_value()
+def _putter(kind: Any) -> Callable[[int, int], None]:
+    def put(address: int, value: int) -> None:
+        kind.from_address(address).value = value
 
-        return types.void(types.int64, types.int64), generate
-
-    return intrinsic(put)
+    return put
 
 
-get8, get16, get32, get64 = (_getter(bits) for bits in (8, 16, 32, 64))
-put8, put16, put32, put64 = (_putter(bits) for bits in (8, 16, 32, 64))
+get8, get16, get32, get64 = map(_getter, (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_int64))
+put8, put16, put32, put64 = map(_putter, (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_int64))
 
 
 @native

@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-from numba import types
 from unicorn.unicorn_const import UC_HOOK_MEM_READ
 
-from mcusim.cpu.hooks.entry_points import USER, signed
+from mcusim.cpu.hooks.entry_points import ACCESS, signed
 from mcusim.cpu.state_layout import CoreState
-from mcusim.native.compile import callback
+from mcusim.native.functions import callback
 from mcusim.native.structs import POINTER, Struct, Structs
 
 RECORDS = 1 << 15  # of accesses in the emulator's tables
@@ -36,7 +35,7 @@ class CallReads(Struct):
     records: Annotated[Structs[ReadRecord], RECORDS]
 
 
-@callback(types.void(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER))
+@callback(*ACCESS)
 def _on_read(uc: Any, access: Any, address: Any, size: Any, value: Any, user: Any) -> None:
     """The emulator's own hook has moved on to the next access record."""
     reads = CallReads(user)

@@ -17,7 +17,7 @@ from tests.support.other_processes import LONGEST_WAIT
 # code without a file, for which numba finds no folder either
 PROBE = """
 from __future__ import annotations
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 def double(n: int) -> int:
     return 2 * n
@@ -27,7 +27,7 @@ print(native(double)(21))
 
 PARTS = """
 from __future__ import annotations
-from mcusim.native.compile import inlined, native
+from mcusim.native.functions import inlined, native
 from mcusim.native.compile_progress import on_compile
 
 heard = []
@@ -51,7 +51,7 @@ print(half(7), half(True), heard[2:])
 
 SHARED = """
 from __future__ import annotations
-from mcusim.native.compile import native, shared
+from mcusim.native.functions import native, shared
 from mcusim.native.compile_progress import on_compile
 
 heard = []

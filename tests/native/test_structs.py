@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mcusim.memory.state_layout import MemoryState, RegionState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import POINTER, STRUCTS, Struct, Structs, Words, address_of, offset_of, words_between
 
 

@@ -22,7 +22,7 @@ from mcusim.memory.ports import core_data
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, MemoryState, RegionState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native, shared
+from mcusim.native.functions import native, shared
 
 PRIVATE = 0xE0000000  # the private peripheral bus and the vendor space above it
 PRIVATE_END = 0xE0100000

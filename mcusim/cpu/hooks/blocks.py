@@ -17,7 +17,7 @@ from mcusim.cpu.pipeline.branch_predictor import BranchState, branch_cycles
 from mcusim.cpu.state_layout import BlockHash, BlockRecord, CallEdges, CoreState
 from mcusim.memory.ports import core_data
 from mcusim.memory.state_layout import TICK, MemoryState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 RETURNS_FROM = 0xF000_0000  # EXC_RETURN
 MULTIPLIER = 0x9E3779B1  # Knuth's multiplicative hashing: 2**32 over the golden ratio

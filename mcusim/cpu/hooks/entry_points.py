@@ -7,10 +7,10 @@ next block hook stops.
 
 from __future__ import annotations
 
+from ctypes import c_bool, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from typing import Any
 
 import numpy as np
-from numba import types
 from unicorn.arm_const import (
     UC_ARM_REG_BASEPRI,
     UC_ARM_REG_CONTROL,
@@ -33,15 +33,15 @@ from mcusim.cpu.system.exception_layout import SVCALL
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import TICK, AddressRange
 from mcusim.native import host_memory as host
-from mcusim.native.compile import callback, native, shared
+from mcusim.native.functions import callback, native, shared
 
-USER: Any = types.int64
 signed: Any = np.int64  # of what C code hands over unsigned
-_BLOCK = types.void(types.voidptr, types.uint64, types.uint32, USER)
-_ACCESS = types.void(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER)
-_UNMAPPED = types.boolean(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER)
-_INTERRUPT = types.void(types.voidptr, types.uint32, USER)
-_FAULT = types.int64(types.voidptr, types.int64, types.int64, USER)
+# what Unicorn calls them with: result, then itself, parameters, and the address that it was given for them
+_BLOCK = None, c_void_p, c_uint64, c_uint32, c_int64
+ACCESS = None, c_void_p, c_int32, c_uint64, c_int32, c_int64, c_int64
+_UNMAPPED = c_bool, c_void_p, c_int32, c_uint64, c_int32, c_int64, c_int64
+_INTERRUPT = None, c_void_p, c_uint32, c_int64
+_FAULT = c_int64, c_void_p, c_int64, c_int64, c_int64
 UC_MEM_WRITE = 17
 SVC, PREFETCH_ABORT, EXIT = 2, 3, 8  # Unicorn's numbers; EXIT in a handler that it was started in
 IT_BITS = 0x0600FC00
@@ -335,14 +335,14 @@ def _take_fault(uc: Any, back: Any, index: Any, user: Any) -> Any:
     return exceptions.attend(hook, back)
 
 
-on_block = callback(_BLOCK)(_on_block)
-level = callback(_FAULT)(_level)
-take_fault = callback(_FAULT)(_take_fault)
-on_floats = callback(_BLOCK)(_on_floats)
-on_event = callback(_BLOCK)(_on_event)
-on_access = callback(_ACCESS)(_on_access)
-on_divide = callback(_BLOCK)(_on_divide)
-on_undefined = callback(_BLOCK)(_on_undefined)
-on_interrupt = callback(_INTERRUPT)(_on_interrupt)
-on_stack_moved = callback(_BLOCK)(_on_stack_moved)
-on_unmapped = callback(_UNMAPPED)(_on_unmapped)
+on_block = callback(*_BLOCK)(_on_block)
+level = callback(*_FAULT)(_level)
+take_fault = callback(*_FAULT)(_take_fault)
+on_floats = callback(*_BLOCK)(_on_floats)
+on_event = callback(*_BLOCK)(_on_event)
+on_access = callback(*ACCESS)(_on_access)
+on_divide = callback(*_BLOCK)(_on_divide)
+on_undefined = callback(*_BLOCK)(_on_undefined)
+on_interrupt = callback(*_INTERRUPT)(_on_interrupt)
+on_stack_moved = callback(*_BLOCK)(_on_stack_moved)
+on_unmapped = callback(*_UNMAPPED)(_on_unmapped)

@@ -43,7 +43,7 @@ from mcusim.cpu.system import nvic, systick
 from mcusim.cpu.system.exception_layout import ExceptionState
 from mcusim.cpu.system.ppb_words import word
 from mcusim.memory.state_layout import TICK
-from mcusim.native.compile import native, shared
+from mcusim.native.functions import native, shared
 from mcusim.native.structs import Words
 
 TAIL = 6 * TICK

@@ -41,7 +41,7 @@ from mcusim.memory.ports import core_data
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, MemoryState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 ENTRY, RETURN = 12 * L.TICK, 10 * L.TICK
 NPRIV, SPSEL, FPCA = 1, 2, 4

@@ -13,7 +13,7 @@ from mcusim.cpu.state_layout import CoreState, InterruptedCode, ShadowCall, Susp
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system.exception_layout import ExceptionState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import address_of
 
 CALL_BYTES = 8 * ShadowCall.WORDS

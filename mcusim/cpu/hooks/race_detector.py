@@ -36,7 +36,7 @@ from mcusim.memory.race_detector.reports import begin, enter, next_turn
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native, shared
+from mcusim.native.functions import native, shared
 
 __all__ = ["PROBES", "accessed", "asked", "pushed", "raced"]
 

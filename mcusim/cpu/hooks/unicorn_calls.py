@@ -6,21 +6,23 @@ Not modelled: errors; the register numbers are Unicorn's own, and the core is ru
 from __future__ import annotations
 
 import ctypes
+from ctypes import c_int32, c_int64
 from typing import Any
 
-import llvmlite.binding as llvm
-from numba import types
 from unicorn.unicorn_py3.unicorn import uclib
 
 from mcusim.cpu.hook_state import HookState
-from mcusim.native.compile import native
+from mcusim.native.functions import External, native
 from mcusim.native.structs import address_of, offset_of
 
-for _name in ("uc_emu_stop", "uc_reg_read", "uc_reg_write"):
-    llvm.add_symbol(_name, ctypes.cast(getattr(uclib, _name), ctypes.c_void_p).value)
-_stop: Any = types.ExternalFunction("uc_emu_stop", types.int32(types.int64))
-_read: Any = types.ExternalFunction("uc_reg_read", types.int32(types.int64, types.int32, types.int64))
-_write: Any = types.ExternalFunction("uc_reg_write", types.int32(types.int64, types.int32, types.int64))
+
+def _external(name: str, *parameters: Any) -> Any:
+    return External(name, ctypes.cast(getattr(uclib, name), ctypes.c_void_p).value or 0, c_int32, *parameters)
+
+
+_stop = _external("uc_emu_stop", c_int64)
+_read = _external("uc_reg_read", c_int64, c_int32, c_int64)
+_write = _external("uc_reg_write", c_int64, c_int32, c_int64)
 REGISTER = 8 * offset_of(HookState.register)
 
 

@@ -27,7 +27,7 @@ from typing import Annotated
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.state_layout import BlockRecord
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import Struct, Structs, Words
 
 ENTRIES = 64

@@ -46,7 +46,7 @@ from dataclasses import replace
 from mcusim.cpu.decode.instruction import PC, SINGLE, Instruction, Kind
 from mcusim.cpu.pipeline.cortex_m4_fetch import FULL, STATES, Prefetch, found_in_decode
 from mcusim.cpu.pipeline.timing import AccessTiming, Stall, Timing
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 _DATA_PROCESSING = {
     Kind.ALU,

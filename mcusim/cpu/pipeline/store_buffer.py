@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from mcusim.cpu.pipeline.branch_predictor import STORE_ENTRIES, BranchState
 from mcusim.memory.state_layout import TICK
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 WORD, MERGE, GIVE_BACK = 1 * TICK, 4 * TICK, 2 * TICK
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import Struct, Structs, Words
 
 NMI, HARD_FAULT, MEM_MANAGE, BUS_FAULT, USAGE_FAULT, SVCALL, PENDSV, SYSTICK = 2, 3, 4, 5, 6, 11, 14, 15

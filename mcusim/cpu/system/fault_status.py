@@ -16,7 +16,7 @@ from mcusim.cpu.system.exception_layout import (
     USAGE_FAULT,
     ExceptionState,
 )
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import Words
 
 SHCSR, CFSR, HFSR, MMFAR, BFAR = 0xED24, 0xED28, 0xED2C, 0xED34, 0xED38

@@ -8,7 +8,7 @@ handlers of NMI and HardFault, which mask as much anyway, and stays set behind a
 from __future__ import annotations
 
 from mcusim.cpu.system.exception_layout import FIRST_LINE, IDLE, NMI, PENDSV, SYSTICK, WORDS, ExceptionState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import Words
 
 ISER, ICER, ISPR, ICPR, IABR, IPR, IPR_END = 0xE100, 0xE180, 0xE200, 0xE280, 0xE300, 0xE400, 0xE4F0

@@ -38,7 +38,7 @@ from mcusim.memory.cache import apart
 from mcusim.memory.dma import arbitration
 from mcusim.memory.ports import core_data
 from mcusim.memory.state_layout import TICK, CacheState, MemoryState
-from mcusim.native.compile import native, shared
+from mcusim.native.functions import native, shared
 from mcusim.native.structs import Words
 
 BASE, SIZE = 0xE000_0000, 0x100000

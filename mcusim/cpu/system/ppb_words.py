@@ -5,7 +5,7 @@ Not modelled: what reading or writing a register does (:mod:`mcusim.cpu.system.p
 
 from __future__ import annotations
 
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import Words
 
 

@@ -11,7 +11,7 @@ from mcusim.cpu.system import nvic
 from mcusim.cpu.system.exception_layout import NEVER, SYSTICK, ExceptionState
 from mcusim.cpu.system.ppb_words import put, word
 from mcusim.memory.state_layout import TICK, MemoryState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import Words
 
 CSR, RVR, CVR = 0xE010, 0xE014, 0xE018

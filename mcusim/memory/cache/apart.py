@@ -15,7 +15,7 @@ from mcusim.memory.cache import tags
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, CacheLine, CacheState, MemoryState, RegionState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import words_between
 
 NOTHING, CACHE_OFF_DIRTY, STALE_FLASH = range(3)

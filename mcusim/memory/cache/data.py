@@ -22,7 +22,7 @@ from mcusim.memory.race_detector.dma_races import beat
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, TransferState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 
 @native

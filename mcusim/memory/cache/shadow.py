@@ -15,7 +15,7 @@ from mcusim.memory.cache.violations import CORE_READ, DIRTY_TARGET, DMA_READ, MO
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, TransferState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import address_of
 
 LOOK_BACK = 40  # violations

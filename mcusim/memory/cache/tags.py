@@ -20,7 +20,7 @@ from mcusim.memory.cache import replacement
 from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.state_layout import AccessStream, AddressRange, CacheLine, CacheState, MemoryState, RegionState
-from mcusim.native.compile import inlined, native
+from mcusim.native.functions import inlined, native
 from mcusim.native.structs import words_between
 
 

@@ -22,7 +22,7 @@ from mcusim.memory.cache import data
 from mcusim.memory.dma import beats
 from mcusim.memory.range_lookup import find, range_at
 from mcusim.memory.state_layout import AddressRange, DmaPort, MemoryState, RegionState, RegionStates, TransferState
-from mcusim.native.compile import inlined, native, shared
+from mcusim.native.functions import inlined, native, shared
 from mcusim.native.structs import words_between
 
 MOST_BLOCKS = 62  # bits of a word that tell which region blocks a transfer touches

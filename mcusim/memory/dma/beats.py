@@ -27,7 +27,7 @@ from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, MemoryState, RegionState, TransferState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import Words, words_between
 
 

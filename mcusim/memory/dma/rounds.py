@@ -15,7 +15,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.devices import bank_of
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, MemoryState, RegionState, RoundState, TransferState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import Words
 
 BYTES = 32

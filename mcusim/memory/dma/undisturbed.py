@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mcusim.memory.dma import beats, rounds
 from mcusim.memory.state_layout import MemoryState, RegionState
-from mcusim.native.compile import native, shared
+from mcusim.native.functions import native, shared
 
 
 @shared

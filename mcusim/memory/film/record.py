@@ -12,7 +12,7 @@ from __future__ import annotations
 from mcusim.memory.film.events import MANY
 from mcusim.memory.state_layout import MemoryState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import shared
+from mcusim.native.functions import shared
 from mcusim.native.structs import address_of
 
 

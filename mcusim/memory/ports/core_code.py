@@ -16,7 +16,7 @@ from mcusim.memory.film import record as film
 from mcusim.memory.ports import linefill
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, RegionState
-from mcusim.native.compile import native, shared
+from mcusim.native.functions import native, shared
 from mcusim.native.structs import Words, offset_of, words_between
 
 UNCOUNTED, CACHED_HITS, FLASH_HITS = (

@@ -35,7 +35,7 @@ from mcusim.memory.ports.maintenance import (
 )
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, RegionState
-from mcusim.native.compile import native, shared
+from mcusim.native.functions import native, shared
 
 __all__ = [
     "fetch",

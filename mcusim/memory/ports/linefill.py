@@ -15,7 +15,7 @@ from mcusim.memory.cache import data, tags
 from mcusim.memory.dma.arbitration import arrive
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, CacheState, LinefillBuffer, MemoryState, RegionState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 
 @native

@@ -13,7 +13,7 @@ from mcusim.memory.ports import linefill
 from mcusim.memory.race_detector import lines
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, CacheLine, CacheState, MemoryState
-from mcusim.native.compile import inlined, native
+from mcusim.native.functions import inlined, native
 
 
 @inlined

@@ -13,7 +13,7 @@ from __future__ import annotations
 from mcusim.memory import devices
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_layout import AccessStream, MemoryState, RegionState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import Struct
 
 WORD = 8

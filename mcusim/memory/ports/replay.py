@@ -27,7 +27,7 @@ from mcusim.memory.state_layout import (
     RegionState,
     RegionStates,
 )
-from mcusim.native.compile import inlined, native, shared
+from mcusim.native.functions import inlined, native, shared
 from mcusim.native.structs import Words, words_between
 
 

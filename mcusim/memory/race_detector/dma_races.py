@@ -13,7 +13,7 @@ from mcusim.memory.race_detector.reports import begin, enter
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, MemoryState, TransferState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native, shared
+from mcusim.native.functions import native, shared
 
 
 @native

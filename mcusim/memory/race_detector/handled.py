@@ -15,7 +15,7 @@ from mcusim.memory.race_detector.layout import HandlerWord, RecentLoad, WatchSta
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, MemoryState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 PROBES = 8
 

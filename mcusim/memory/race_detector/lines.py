@@ -11,7 +11,7 @@ from mcusim.memory.race_detector.reports import next_turn
 from mcusim.memory.range_lookup import find, range_at
 from mcusim.memory.state_layout import AddressRange, MemoryState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 
 @native

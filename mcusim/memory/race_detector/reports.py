@@ -6,7 +6,7 @@ from mcusim.memory.race_detector import layout as W
 from mcusim.memory.race_detector.layout import RaceReport, WatchState
 from mcusim.memory.state_layout import MemoryState
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import address_of
 
 REPORT_BYTES = 8 * RaceReport.WORDS

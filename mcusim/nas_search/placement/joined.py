@@ -16,7 +16,7 @@ from mcusim.nas_search.placement.placement_layout import (
     SearchedNetwork,
     SegmentRow,
 )
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 ALIGN = 16
 

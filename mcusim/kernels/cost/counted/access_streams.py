@@ -19,7 +19,7 @@ from typing import Annotated
 from mcusim.memory.ports.replay import cached_range, coupled_range, read_coupled, read_held, walk, walk_in
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AccessStream, MemoryState
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 from mcusim.native.structs import POINTER, Struct, Words
 
 HINTS, OPERAND_HINTS, TURN = 256, 6, 32

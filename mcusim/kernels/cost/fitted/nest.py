@@ -19,7 +19,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange
-from mcusim.native.compile import native, shared
+from mcusim.native.functions import native, shared
 
 ONE = 256
 BEHIND = 5  # the part of a level's time that comes behind its stores

@@ -17,7 +17,7 @@ from mcusim.kernels.cost.fitted.nest import (
 )
 from mcusim.kernels.cost.fitted.nest_call import NestCall
 from mcusim.kernels.cost.fitted.nests_reference import vector_by_turns
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 
 @native

@@ -17,7 +17,7 @@ from mcusim.kernels.cost.fitted.nest import (
     store,
 )
 from mcusim.kernels.cost.fitted.nest_call import NestCall
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 
 @native

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from mcusim.kernels.cost.fitted.nest import copy, iterations, load, step, store
 from mcusim.kernels.cost.fitted.nest_call import NestCall
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 
 @native

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mcusim.kernels.cost.fitted.nest import bank_conflict, iterations, load, load_requantization, step, store
 from mcusim.kernels.cost.fitted.nest_call import NestCall
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 
 @native

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mcusim.kernels.cost.fitted.nest import iterations, load, step, store
 from mcusim.kernels.cost.fitted.nest_call import NestCall
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 FEATURES, TIME, STATE = 1, 2, 4  # inputs of SVDF
 WEIGHTS, RECURRENT, BIASES, HIDDEN, CELL = 1, 5, 9, 13, 14  # of LSTM

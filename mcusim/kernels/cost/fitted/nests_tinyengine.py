@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from mcusim.kernels.cost.fitted.nest import iterations, load, step, store
 from mcusim.kernels.cost.fitted.nest_call import NestCall
-from mcusim.native.compile import native
+from mcusim.native.functions import native
 
 IMAGE, TAPS, DEPTH = 1, 2, 3  # how a function is special: unrolled for 3x3x3, any patch, unrolled for one depth
 LONGEST = 256  # bytes of a patch that are put together on the stack

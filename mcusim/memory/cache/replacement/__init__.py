@@ -19,7 +19,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from mcusim.memory.state_layout import CacheLine, CacheState, MemoryState
-from mcusim.native.compile import inlined
+from mcusim.native.functions import inlined
 
 __all__ = ["REPLACEMENTS", "fill", "hit", "victim"]
 

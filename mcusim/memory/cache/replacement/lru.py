@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcusim.memory.cache.replacement.round_robin import fill, victim
 from mcusim.memory.state_layout import CacheLine, CacheState, MemoryState
-from mcusim.native.compile import inlined
+from mcusim.native.functions import inlined
 
 __all__ = ["fill", "hit", "victim"]
 

@@ -6,7 +6,7 @@ Not modelled: a register of its own for each cache.
 from __future__ import annotations
 
 from mcusim.memory.state_layout import CacheLine, CacheState, MemoryState
-from mcusim.native.compile import inlined
+from mcusim.native.functions import inlined
 
 
 @inlined

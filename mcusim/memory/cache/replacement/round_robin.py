@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcusim.memory.state_layout import CacheLine, CacheState, MemoryState
-from mcusim.native.compile import inlined
+from mcusim.native.functions import inlined
 
 
 @inlined

@@ -114,7 +114,7 @@ from __future__ import annotations
 
 from mcusim.memory.cache.replacement.lru import fill, hit
 from mcusim.memory.state_layout import CacheState, CacheLine, MemoryState
-from mcusim.native.compile import inlined
+from mcusim.native.functions import inlined
 
 
 @inlined

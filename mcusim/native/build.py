@@ -1,0 +1,133 @@
+"""Building an object of the library: its functions are translated by numba, each alone, then linked, optimised once and
+made machine code by LLVM.
+
+Translated alone means: what a function calls is a symbol. (``njit`` in ``njit`` would copy every callee into every
+caller.) Everything but what is called from outside becomes internal, so that LLVM inlines and drops it.
+
+Not modelled: vectorised loops; state is read and written a word at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from mcusim.native.call_graph import called
+from mcusim.native.compile_progress import compiling
+from mcusim.native.functions import COMPILED, Callback, NativeFunction
+from mcusim.native.library import PACKAGE, SOURCES, object_of, target_machine
+from mcusim.processes import deaf, pool, processes
+
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "boundscheck": None}
+Function = NativeFunction | Callback
+# called from Python, and by other native functions too; what no native function calls needs no mention
+ALSO = (
+    "mcusim.cpu.hooks.blocks.slot_of",
+    "mcusim.memory.dma.arbitration.mark_shared",
+    "mcusim.memory.ports.core_code.fetch",
+    "mcusim.memory.range_lookup.find",
+)
+
+
+def build(name: str, wanted: tuple[str, ...]) -> tuple[list[str], bytes]:
+    """The symbols that the object ``name`` exports, ``wanted`` among them, and its machine code."""
+    import_all()
+    functions = {function.symbol: function for function in COMPILED}
+    exported = {symbol for symbol in entries() if object_of(symbol) == name}.union(wanted)
+    parts = {part.symbol for part in _reachable(functions[symbol] for symbol in exported)}
+    whole = _linked(_translated(sorted(parts)))
+    for function in (part for part in whole.functions if not part.is_declaration):
+        if function.name not in exported:
+            function.linkage = "internal"
+        if function.name in functions and functions[function.name].inlining:
+            function.add_function_attribute(functions[function.name].inlining)
+    target = target_machine()
+    _optimise(whole, target)
+    return sorted(exported), target.emit_object(whole)
+
+
+def import_all() -> None:
+    """Import every module that has native functions."""
+    for folder in SOURCES:
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            if "mcusim.native.functions" in path.read_text(encoding="utf-8"):
+                parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+                import_module(".".join(parts).removesuffix(".__init__"))
+
+
+def entries() -> set[str]:
+    """The symbols of what is called from outside."""
+    inner = {id(other) for part in COMPILED for other in called(part.py_func, NativeFunction) if other is not part}
+    return {part.symbol for part in COMPILED if id(part) not in inner}.union(ALSO)
+
+
+def _reachable(functions: Iterable[Function]) -> list[Function]:
+    """These, and all that they call at whatever depth."""
+    seen, waiting = dict[str, Function](), list(functions)
+    while waiting:
+        function = waiting.pop()
+        if function.symbol not in seen:
+            seen[function.symbol] = function
+            waiting.extend(called(function.py_func, NativeFunction))
+    return [*seen.values()]
+
+
+def _translated(symbols: list[str]) -> Iterator[bytes]:
+    """LLVM's bitcode of each; of many in several processes."""
+    jobs = min(processes(None, 2), 1 + len(symbols) // 50)
+    if jobs == 1:
+        yield from _translate_all(symbols)
+        return
+    with pool(jobs, "compiling", import_all) as workers:
+        with deaf():
+            shares = workers.map(_translate_all, [symbols[first::jobs] for first in range(jobs)])
+        for share in shares:
+            yield from share
+
+
+def _translate_all(symbols: list[str]) -> list[bytes]:
+    import_all()
+    functions = {function.symbol: function for function in COMPILED}
+    return [_translate(functions[symbol]) for symbol in symbols]
+
+
+def _translate(function: Function) -> bytes:
+    """Its bitcode under its symbol, unoptimised; all else in it is internal."""
+    os.environ["NUMBA_OPT"] = "0"
+    import numba
+
+    from mcusim.native.numba_types import register, signature_of
+
+    register()
+    with compiling(function.py_func.__name__.strip("_")):
+        made: Any = numba.cfunc(signature_of(function), **_OPTIONS)(function.py_func)
+        wrapper, code = made.native_name, made.inspect_llvm()
+    code = code.replace(f'"{wrapper}"', f'"{function.symbol}"').replace(f"@{wrapper}(", f'@"{function.symbol}"(')
+    code = code.replace("{ noinline }", "{ nounwind }")  # numba's own, of every function: it keeps the error paths
+    module = llvm.parse_assembly(code)
+    for part in module.functions:
+        if not part.is_declaration and part.name != function.symbol:
+            part.linkage = "internal"
+    return bytes(module.as_bitcode())
+
+
+def _linked(parts: Iterable[bytes]) -> Any:
+    whole: Any = None
+    for part in parts:
+        module = llvm.parse_bitcode(part)
+        if whole is None:
+            whole = module
+        else:
+            whole.link_in(module)
+    return whole
+
+
+def _optimise(module: Any, target: Any) -> None:
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = tuning.slp_vectorization = False
+    passes = llvm.create_pass_builder(target, tuning)
+    passes.getModulePassManager().run(module, passes)

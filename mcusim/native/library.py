@@ -1,0 +1,137 @@
+"""The stored library of native functions: two objects of machine code, one for replay and one for emulation, that
+llvmlite loads.
+
+An object is made at its first use (:mod:`mcusim.native.build`) and kept beside the package, or in the user's cache
+where that cannot be written; one line of JSON before the code says what was exported, and the code's digest. Its name
+has a key of all it depends on: sources, numba, llvmlite, the processor. A function that is called from outside but was
+not meant to be gets an object of its own.
+
+Not modelled: other processors than the one it was built on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+
+PACKAGE = Path(__file__).resolve().parents[1]
+SOURCES = ("native", "memory", "cpu", "kernels", "nas_search/placement")
+EMULATION = ("mcusim.cpu.", "mcusim.memory.ports.core_data", "mcusim.memory.ports.core_code")
+_addresses: dict[str, int] = {}
+_loaded: list[Any] = []  # llvmlite's objects, which hold the machine code
+
+
+def address(symbol: str) -> int:
+    """Where the machine code of a native function begins; loaded, or built first."""
+    if symbol not in _addresses:
+        name = object_of(symbol)
+        _load(name, _stored(name) or _built(name, (symbol,)))
+    if symbol not in _addresses:
+        _load(symbol, _stored(symbol) or _built(symbol, (symbol,)))
+    return _addresses[symbol]
+
+
+def object_of(symbol: str) -> str:
+    """The object that has a function."""
+    return "emulation" if symbol.startswith(EMULATION) else "replay"
+
+
+@cache
+def key() -> str:
+    """Of all that the machine code depends on: name, time and size of every source below the folders of native code,
+    versions of the compilers, the processor."""
+    digest = hashlib.sha256()
+    for folder in SOURCES:
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            status = path.stat()
+            digest.update(f"{path.relative_to(PACKAGE)} {status.st_mtime_ns} {status.st_size}\n".encode())
+    features = llvm.get_host_cpu_features().flatten()
+    digest.update(f"{version('numba')} {version('llvmlite')} {llvm.get_host_cpu_name()} {features}".encode())
+    return digest.hexdigest()[:16]
+
+
+def folders() -> list[Path]:
+    """Where objects may lie, the best first."""
+    cached = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    with suppress(RuntimeError):  # a user without a home
+        cached = cached if cached.is_absolute() else Path.home() / ".cache"
+    return [PACKAGE / "native" / "__pycache__", *([cached / "mcusim"] if cached.is_absolute() else [])]
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name}-{key()}.o"
+
+
+def _stored(name: str) -> bytes | None:
+    """The object of that name, None where there is none, or a damaged one."""
+    for folder in folders():
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            content = _file(folder, name).read_bytes()
+            header, _, code = content.partition(b"\n")
+            if json.loads(header)["sha256"] == hashlib.sha256(code).hexdigest():
+                return content
+    return None
+
+
+def _built(name: str, wanted: tuple[str, ...]) -> bytes:
+    from mcusim.native.build import build
+
+    exported, code = build(name, wanted)
+    header = json.dumps({"exported": exported, "sha256": hashlib.sha256(code).hexdigest()}).encode()
+    content = header + b"\n" + code
+    _store(name, content)
+    return content
+
+
+def _store(name: str, content: bytes) -> None:
+    """Into the first folder that takes it, in place of older ones; where none does, it is held in memory alone."""
+    for folder in folders():
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            made = folder / f".{name}-{os.getpid()}"
+            try:
+                made.write_bytes(content)
+                made.replace(_file(folder, name))
+            finally:
+                made.unlink(missing_ok=True)
+            for old in folder.glob(f"{name}-????????????????.o"):
+                if old != _file(folder, name):
+                    old.unlink(missing_ok=True)
+            return
+
+
+def target_machine() -> Any:
+    """LLVM's target for this processor."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        jit=True,
+        codemodel="jitdefault",
+    )
+
+
+def _load(name: str, content: bytes) -> None:
+    from mcusim.native.functions import EXTERNALS
+
+    header, _, code = content.partition(b"\n")
+    exported = json.loads(header)["exported"]
+    compiler = llvm.create_lljit_compiler(target_machine())
+    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for symbol, external in EXTERNALS.items():
+        builder.import_symbol(symbol, external.address)
+    for symbol in exported:
+        builder.export_symbol(symbol)
+    tracker = builder.link(compiler, f"mcusim.{name}")
+    _addresses.update((symbol, tracker[symbol]) for symbol in exported)
+    _loaded.extend((compiler, tracker))
