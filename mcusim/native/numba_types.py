@@ -17,7 +17,6 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.extending import (
-    infer_getattr,
     lower_builtin,
     lower_getattr_generic,
     lower_setattr_generic,
@@ -52,12 +51,25 @@ class WordsType(types.Type):
         super().__init__(name="words")
 
 
-class View(types.Type):
-    """The address of a struct's first word."""
+class View(types.Record):
+    """The address of a struct's first word. numba lets a record have fields, which are typed by ``typeof``."""
 
     def __init__(self, kind: type[Struct]) -> None:
+        super().__init__([], 0, True)  # type: ignore[no-untyped-call]
         self.kind = kind
-        super().__init__(name=f"struct.{kind.__module__}.{kind.__qualname__}")
+        self.name = f"struct.{kind.__module__}.{kind.__qualname__}"
+
+    def __len__(self) -> int:
+        return len(self.kind.FIELDS)
+
+    def typeof(self, key: str) -> Any:
+        """The type of the field ``key``. Raises AttributeError for one that is not there."""
+        if key not in self.kind.FIELDS:
+            raise AttributeError(f"{self.kind.__name__} has no field {key!r}")
+        return _field_type(self.kind.FIELDS[key])
+
+    def can_convert_to(self, typingctx: Any, other: Any) -> None:
+        """To nothing else."""
 
 
 class SeveralViews(types.Type):
@@ -104,20 +116,6 @@ def _field_type(field: StructField) -> Any:
     if field.kind is None:
         return types.int64 if field.single and not field.pointer else WORDS
     return type_of(field.kind) if field.single else SeveralViews(field.kind)
-
-
-class _Fields:
-    """numba's hook in type inference: what a field is."""
-
-    key = View
-
-    def __init__(self, context: Any) -> None:
-        pass
-
-    def resolve(self, view: Any, name: str) -> Any:
-        """The type of the field ``name``, None where there is none."""
-        field = view.kind.FIELDS.get(name)
-        return None if field is None else _field_type(field)
 
 
 def _behind(builder: Any, pointer: Any, words: int) -> Any:
@@ -214,8 +212,6 @@ def _register_types() -> None:
     hook: Any = register_model
     for kind in (WordsType, View, SeveralViews):
         hook(kind)(lambda manager, kind: _model(manager, kind, I64.as_pointer()))
-    hook = infer_getattr
-    hook(_Fields)
     hook = lower_getattr_generic
     hook(View)(_load)
     hook = lower_setattr_generic
