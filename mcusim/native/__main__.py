@@ -1,19 +1,13 @@
-"""``python -m mcusim.native`` compiles all native code on all cores: after an installation, before tests run side by
+"""``python -m mcusim.native`` builds the library of native functions: after an installation, before tests run side by
 side."""
 
 from __future__ import annotations
 
 import sys
 
-from mcusim.native.compile_all import warm
-from mcusim.processes import processes
-
-
-def _show(done: int, count: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\rcompiling native code: {done} of {count} functions", end="", file=sys.stderr, flush=True)
-
+from mcusim.native import library
 
 if __name__ == "__main__":
-    ready = warm(_show, processes(None, 8))
-    print(f"\r{ready} native functions are compiled".ljust(60), file=sys.stderr)
+    for name in library.OBJECTS:
+        library.prepare(name)
+    print(f"native code is built: {', '.join(library.OBJECTS)}", file=sys.stderr)

@@ -9,6 +9,7 @@ Not modelled: vectorised loops; state is read and written a word at a time.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -24,6 +25,8 @@ from mcusim.processes import deaf, pool, processes
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "boundscheck": None}
 Function = NativeFunction | Callback
+INLINING = 100
+"""LLVM's threshold. With its own, 250, optimising takes twice as long, and the code is no quicker."""
 # called from Python, and by other native functions too; what no native function calls needs no mention
 ALSO = (
     "mcusim.cpu.hooks.blocks.slot_of",
@@ -47,6 +50,7 @@ def build(name: str, wanted: tuple[str, ...]) -> tuple[list[str], bytes]:
             function.add_function_attribute(functions[function.name].inlining)
     target = target_machine()
     _optimise(whole, target)
+    _check(whole, exported)
     return sorted(exported), target.emit_object(whole)
 
 
@@ -92,7 +96,13 @@ def _translated(symbols: list[str]) -> Iterator[bytes]:
 def _translate_all(symbols: list[str]) -> list[bytes]:
     import_all()
     functions = {function.symbol: function for function in COMPILED}
-    return [_translate(functions[symbol]) for symbol in symbols]
+    collecting = gc.isenabled()
+    gc.disable()  # numba makes many objects that live on: collecting takes a sixth of the time
+    try:
+        return [_translate(functions[symbol]) for symbol in symbols]
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _translate(function: Function) -> bytes:
@@ -126,8 +136,18 @@ def _linked(parts: Iterable[bytes]) -> Any:
     return whole
 
 
+def _check(module: Any, exported: set[str]) -> None:
+    """Raises TypeError for a function that may raise, which native code cannot."""
+    for function in module.functions:
+        if function.is_declaration and function.name.startswith("numba_"):
+            users = sorted(part.name for part in module.functions if f"@{function.name}(" in str(part))
+            names = ", ".join(name for name in users if name in exported) or ", ".join(users)
+            raise TypeError(f"{names}: may raise, as a range does whose step may be 0: native functions cannot")
+
+
 def _optimise(module: Any, target: Any) -> None:
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.inlining_threshold = INLINING
     tuning.loop_vectorization = tuning.slp_vectorization = False
     passes = llvm.create_pass_builder(target, tuning)
     passes.getModulePassManager().run(module, passes)

@@ -25,18 +25,26 @@ import llvmlite.binding as llvm
 PACKAGE = Path(__file__).resolve().parents[1]
 SOURCES = ("native", "memory", "cpu", "kernels", "nas_search/placement")
 EMULATION = ("mcusim.cpu.", "mcusim.memory.ports.core_data", "mcusim.memory.ports.core_code")
+OBJECTS = "replay", "emulation"
 _addresses: dict[str, int] = {}
+_names: set[str] = set()  # of the objects that are loaded
 _loaded: list[Any] = []  # llvmlite's objects, which hold the machine code
 
 
 def address(symbol: str) -> int:
     """Where the machine code of a native function begins; loaded, or built first."""
     if symbol not in _addresses:
-        name = object_of(symbol)
-        _load(name, _stored(name) or _built(name, (symbol,)))
+        prepare(object_of(symbol))
     if symbol not in _addresses:
         _load(symbol, _stored(symbol) or _built(symbol, (symbol,)))
     return _addresses[symbol]
+
+
+def prepare(name: str) -> None:
+    """Load an object, or build it first."""
+    if name not in _names:
+        _load(name, _stored(name) or _built(name, ()))
+        _names.add(name)
 
 
 def object_of(symbol: str) -> str:

@@ -13,7 +13,7 @@ reads.
         shared: Annotated[Bank, POINTER]        # the address of one that lies elsewhere, or of words; 0: of none
 
 ``Sdram(words, offset)`` is the struct that begins ``offset`` words into an array of int64, or into another struct;
-native functions make it likewise, or of an address, and take it as an argument (:mod:`mcusim.native.struct_views`),
+native functions make it likewise, or of an address, and take it as an argument (:mod:`mcusim.native.numba_types`),
 where it is an address, and a field one load at a constant offset.
 
 Not modelled: words of another size, alignment, and bounds: an index beyond an array reads what lies there. Python sets

@@ -71,7 +71,8 @@ def normalized(call: NestCall) -> None:
     """``reference_l2``: call, row, square, element."""
     depth = call.out_c
     step(call, 1, 1)
-    for row in range(0, call.output_size, depth):
+    for index in range(call.output_size // depth):
+        row = index * depth
         step(call, 2, 1)
         for i in range(depth):
             load(call, call.input + row + i, 1)

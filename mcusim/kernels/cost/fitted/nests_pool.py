@@ -178,14 +178,15 @@ def softmax(call: NestCall) -> None:
     """``reference_softmax``: call, row, element in each of three passes; the second keeps exponentials of int16."""
     depth, item = call.out_c, call.element
     step(call, 1, 1)
-    for row in range(0, call.output_size, depth * item):
+    for index in range(call.output_size // (depth * item)):
+        row = index * depth * item
         step(call, 2, 1)
         for turn in range(3):
             source = call.output if item == 2 and turn == 2 else call.input
-            for i in range(0, depth * item, item):
-                load(call, source + row + i, item)
+            for i in range(depth):
+                load(call, source + row + i * item, item)
                 if turn == 2 or (item == 2 and turn == 1):
-                    store(call, call.output + row + i, item)
+                    store(call, call.output + row + i * item, item)
                 step(call, 3 + turn, 1)
 
 
@@ -261,7 +262,8 @@ def resize_bilinear(call: NestCall) -> None:
         step(call, 3, 1)
         line = row // call.rows * call.in_h + row % call.rows * call.in_h // call.rows
         source = call.input + (line * call.in_w + x * call.in_w // call.out_w) * depth
-        for k in range(0, depth, item):
+        for channel in range(call.out_c):
+            k = channel * item
             for corner in range(4):
                 load(call, source + k + (corner & 1) * depth + (corner >> 1) * call.in_w * depth, item)
             step(call, 4, 1)
