@@ -1,1 +1,1 @@
-"""The numba toolkit of memory, cpu and kernels: compile decorator, word arrays, records, host memory."""
+"""The numba toolkit of memory, cpu and kernels: native functions and their stored library, structs, host memory."""

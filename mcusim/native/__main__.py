@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import sys
 
-from mcusim.native import library
+from mcusim.native import build, library
+from mcusim.native.objects import OBJECTS
 
 if __name__ == "__main__":
-    for name in library.OBJECTS:
-        library.prepare(name)
-    print(f"native code is built: {', '.join(library.OBJECTS)}", file=sys.stderr)
+    if sys.argv[1:] == ["--translate"]:
+        sys.stdout.buffer.write(build.translate(sys.stdin.read().split()))
+    else:
+        for name in OBJECTS:
+            library.prepare(name)
+        print(f"native code is built: {', '.join(OBJECTS)}", file=sys.stderr)

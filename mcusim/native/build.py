@@ -11,27 +11,50 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import IO, Any, cast
 
 import llvmlite.binding as llvm
 
 from mcusim.native.call_graph import called
 from mcusim.native.compile_progress import compiling
-from mcusim.native.functions import COMPILED, Callback, NativeFunction
-from mcusim.native.library import PACKAGE, SOURCES, object_of, target_machine
-from mcusim.processes import deaf, pool, processes
+from mcusim.native.declarations import COMPILED, Callback, NativeFunction
+from mcusim.native.objects import PACKAGE, SOURCES, object_of, target_machine
+from mcusim.processes import processes
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "boundscheck": None}
 Function = NativeFunction | Callback
 INLINING = 100
 """LLVM's threshold. With its own, 250, optimising takes twice as long, and the code is no quicker."""
-# called from Python, and by other native functions too; what no native function calls needs no mention
+# called from Python, by a test perhaps, and by other native functions too; what no native function calls needs no
+# mention
 ALSO = (
+    "mcusim.cpu.hooks.accesses.begin",
     "mcusim.cpu.hooks.blocks.slot_of",
+    "mcusim.cpu.hooks.race_detector.accessed",
+    "mcusim.cpu.hooks.race_detector.asked",
+    "mcusim.cpu.hooks.race_detector.pushed",
+    "mcusim.cpu.hooks.race_detector.raced",
+    "mcusim.kernels.cost.counted.access_streams.block_of_pair",
+    "mcusim.kernels.cost.counted.access_streams.column",
+    "mcusim.memory.dma.arbitration.advance",
     "mcusim.memory.dma.arbitration.mark_shared",
     "mcusim.memory.ports.core_code.fetch",
+    "mcusim.memory.ports.core_code.fetch_while",
+    "mcusim.memory.ports.core_data.access",
+    "mcusim.memory.ports.core_data.load",
+    "mcusim.memory.ports.core_data.second",
+    "mcusim.memory.ports.core_data.store",
+    "mcusim.memory.ports.maintenance.invalidate_instruction_line",
+    "mcusim.memory.ports.maintenance.invalidate_instructions",
+    "mcusim.memory.ports.maintenance.maintain_line",
+    "mcusim.memory.ports.maintenance.maintain_set_way",
+    "mcusim.memory.ports.replay.walk",
+    "mcusim.memory.ports.replay.walk_in",
     "mcusim.memory.range_lookup.find",
 )
 
@@ -41,8 +64,14 @@ def build(name: str, wanted: tuple[str, ...]) -> tuple[list[str], bytes]:
     import_all()
     functions = {function.symbol: function for function in COMPILED}
     exported = {symbol for symbol in entries() if object_of(symbol) == name}.union(wanted)
-    parts = {part.symbol for part in _reachable(functions[symbol] for symbol in exported)}
-    whole = _linked(_translated(sorted(parts)))
+    parts = _reachable(functions[symbol] for symbol in exported)
+    with compiling(f"{name}, {len(parts)} functions"):
+        return sorted(exported), _compiled(parts, exported)
+
+
+def _compiled(parts: list[Function], exported: set[str]) -> bytes:
+    functions = {function.symbol: function for function in parts}
+    whole = _linked(_translated(sorted(parts, key=lambda part: part.symbol)))
     for function in (part for part in whole.functions if not part.is_declaration):
         if function.name not in exported:
             function.linkage = "internal"
@@ -51,7 +80,7 @@ def build(name: str, wanted: tuple[str, ...]) -> tuple[list[str], bytes]:
     target = target_machine()
     _optimise(whole, target)
     _check(whole, exported)
-    return sorted(exported), target.emit_object(whole)
+    return bytes(target.emit_object(whole))
 
 
 def import_all() -> None:
@@ -80,26 +109,39 @@ def _reachable(functions: Iterable[Function]) -> list[Function]:
     return [*seen.values()]
 
 
-def _translated(symbols: list[str]) -> Iterator[bytes]:
-    """LLVM's bitcode of each; of many in several processes."""
-    jobs = min(processes(None, 2), 1 + len(symbols) // 50)
-    if jobs == 1:
-        yield from _translate_all(symbols)
+def _translated(functions: list[Function]) -> Iterator[bytes]:
+    """LLVM's bitcode of each; of many in several processes, which import nothing but mcusim."""
+    jobs = min(processes(None, 2), 1 + len(functions) // 50)
+    if jobs == 1 or any(not function.symbol.startswith("mcusim.") for function in functions):
+        yield from _translate_all(functions)
         return
-    with pool(jobs, "compiling", import_all) as workers:
-        with deaf():
-            shares = workers.map(_translate_all, [symbols[first::jobs] for first in range(jobs)])
-        for share in shares:
-            yield from share
+    command = [sys.executable, "-m", "mcusim.native", "--translate"]
+    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(jobs)]
+    try:
+        for first, worker in enumerate(workers):
+            stdin = cast(IO[bytes], worker.stdin)
+            stdin.write("\n".join(function.symbol for function in functions[first::jobs]).encode())
+            stdin.close()
+        for worker in workers:
+            yield from pickle.load(cast(IO[bytes], worker.stdout))
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
 
 
-def _translate_all(symbols: list[str]) -> list[bytes]:
+def translate(symbols: list[str]) -> bytes:
+    """What :func:`_translated` reads of a process that translates the functions of these names."""
     import_all()
     functions = {function.symbol: function for function in COMPILED}
+    return pickle.dumps(_translate_all(functions[symbol] for symbol in symbols))
+
+
+def _translate_all(functions: Iterable[Function]) -> list[bytes]:
     collecting = gc.isenabled()
     gc.disable()  # numba makes many objects that live on: collecting takes a sixth of the time
     try:
-        return [_translate(functions[symbol]) for symbol in symbols]
+        return [_translate(function) for function in functions]
     finally:
         if collecting:
             gc.enable()
@@ -113,9 +155,8 @@ def _translate(function: Function) -> bytes:
     from mcusim.native.numba_types import register, signature_of
 
     register()
-    with compiling(function.py_func.__name__.strip("_")):
-        made: Any = numba.cfunc(signature_of(function), **_OPTIONS)(function.py_func)
-        wrapper, code = made.native_name, made.inspect_llvm()
+    made: Any = numba.cfunc(signature_of(function), **_OPTIONS)(function.py_func)
+    wrapper, code = made.native_name, made.inspect_llvm()
     code = code.replace(f'"{wrapper}"', f'"{function.symbol}"').replace(f"@{wrapper}(", f'@"{function.symbol}"(')
     code = code.replace("{ noinline }", "{ nounwind }")  # numba's own, of every function: it keeps the error paths
     module = llvm.parse_assembly(code)

@@ -15,17 +15,12 @@ import hashlib
 import json
 import os
 from contextlib import suppress
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
+from mcusim.native.declarations import EXTERNALS
+from mcusim.native.objects import PACKAGE, key, object_of, target_machine
 
-PACKAGE = Path(__file__).resolve().parents[1]
-SOURCES = ("native", "memory", "cpu", "kernels", "nas_search/placement")
-EMULATION = ("mcusim.cpu.", "mcusim.memory.ports.core_data", "mcusim.memory.ports.core_code")
-OBJECTS = "replay", "emulation"
 _addresses: dict[str, int] = {}
 _names: set[str] = set()  # of the objects that are loaded
 _loaded: list[Any] = []  # llvmlite's objects, which hold the machine code
@@ -45,25 +40,6 @@ def prepare(name: str) -> None:
     if name not in _names:
         _load(name, _stored(name) or _built(name, ()))
         _names.add(name)
-
-
-def object_of(symbol: str) -> str:
-    """The object that has a function."""
-    return "emulation" if symbol.startswith(EMULATION) else "replay"
-
-
-@cache
-def key() -> str:
-    """Of all that the machine code depends on: name, time and size of every source below the folders of native code,
-    versions of the compilers, the processor."""
-    digest = hashlib.sha256()
-    for folder in SOURCES:
-        for path in sorted((PACKAGE / folder).rglob("*.py")):
-            status = path.stat()
-            digest.update(f"{path.relative_to(PACKAGE)} {status.st_mtime_ns} {status.st_size}\n".encode())
-    features = llvm.get_host_cpu_features().flatten()
-    digest.update(f"{version('numba')} {version('llvmlite')} {llvm.get_host_cpu_name()} {features}".encode())
-    return digest.hexdigest()[:16]
 
 
 def folders() -> list[Path]:
@@ -116,21 +92,8 @@ def _store(name: str, content: bytes) -> None:
             return
 
 
-def target_machine() -> Any:
-    """LLVM's target for this processor."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
-        opt=3,
-        jit=True,
-        codemodel="jitdefault",
-    )
-
-
 def _load(name: str, content: bytes) -> None:
-    from mcusim.native.functions import EXTERNALS
+    import llvmlite.binding as llvm
 
     header, _, code = content.partition(b"\n")
     exported = json.loads(header)["exported"]

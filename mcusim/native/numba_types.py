@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import operator
-from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -27,7 +26,7 @@ from numba.extending import (
 )
 
 from mcusim.native import host_memory
-from mcusim.native.functions import Callback, External, Kind, NativeFunction
+from mcusim.native.declarations import Callback, External, Kind, NativeFunction
 from mcusim.native.structs import STRUCTS, Struct, StructField, Words, address_of, words_between
 
 # numba's own functions are untyped
@@ -55,7 +54,7 @@ class View(types.Record):
     """The address of a struct's first word. numba lets a record have fields, which are typed by ``typeof``."""
 
     def __init__(self, kind: type[Struct]) -> None:
-        super().__init__([], 0, True)  # type: ignore[no-untyped-call]
+        super().__init__([], 0, True)
         self.kind = kind
         self.name = f"struct.{kind.__module__}.{kind.__qualname__}"
 
@@ -84,25 +83,28 @@ WORDS = WordsType()
 ADDRESSES = WordsType, View
 
 
-@cache
+_views: dict[Any, View] = {}
+
+
 def type_of(kind: Kind) -> Any:
     """The native type of an annotation."""
     if kind is Words:
         return WORDS
     if kind is None or kind is int:
         return types.void if kind is None else types.int64
-    return View(kind)  # type: ignore[arg-type]
+    if kind not in _views:
+        _views[kind] = View(cast(type[Struct], kind))
+    return _views[kind]
 
 
-@cache
 def external(function: NativeFunction | External) -> Any:
     """A function as its callers see it: a symbol of a signature. numba wants an address for it; none is called."""
     if isinstance(function, NativeFunction):
-        kinds, result = map(type_of, function.signature.parameters), type_of(function.signature.result)
+        described = signature_of(function)
     else:
-        kinds, result = (_C_TYPES[kind] for kind in function.parameters), _C_TYPES[function.result]
+        described = _C_TYPES[function.result](*(_C_TYPES[kind] for kind in function.parameters))
     llvm.add_symbol(function.symbol, 8)
-    return types.ExternalFunction(function.symbol, result(*kinds))  # type: ignore[no-untyped-call]
+    return types.ExternalFunction(function.symbol, described)
 
 
 def signature_of(function: NativeFunction | Callback) -> Any:
@@ -198,13 +200,13 @@ def _type_get(several: Any, index: Any) -> Any:
     if not isinstance(index, types.Integer):
         return None
     if isinstance(several, WordsType):
-        return types.int64(several, types.int64)  # type: ignore[no-untyped-call]
+        return types.int64(several, types.int64)
     return type_of(several.kind)(several, types.int64) if isinstance(several, SeveralViews) else None
 
 
 def _type_set(words: Any, index: Any, word: Any) -> Any:
     if isinstance(words, WordsType) and isinstance(index, types.Integer):
-        return types.void(words, types.int64, types.int64)  # type: ignore[no-untyped-call]
+        return types.void(words, types.int64, types.int64)
     return None
 
 
@@ -239,7 +241,7 @@ def _register_operations() -> None:
     for bits in (8, 16, 32, 64):
         get, put = getattr(host_memory, f"get{bits}"), getattr(host_memory, f"put{bits}")
         _typed(get, lambda address: word(word))
-        _typed(put, lambda address, value: types.void(word, word))  # type: ignore[no-untyped-call]
+        _typed(put, lambda address, value: types.void(word, word))
         hook(get, types.Integer)(_getter(bits))
         hook(put, types.Integer, types.Integer)(_putter(bits))
 
@@ -252,7 +254,8 @@ def register() -> None:
     if not _known:
         _register_types()
         _register_operations()
-    for kind in (Words, *STRUCTS):
+    kinds: list[type[Struct | Words]] = [Words, *STRUCTS]
+    for kind in kinds:
         if kind not in _known:
             _known.add(kind)
             _register_class(kind, type_of(kind))

@@ -1,17 +1,18 @@
-"""Native code is compiled once, where it is called, and where nothing can be kept on disk too."""
+"""Native functions are linked, stored and loaded; a function without a file is one too."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from mcusim.native import library, objects
 from mcusim.native.call_graph import called
-from tests.support.cases import few, only_with_all_cases
+from mcusim.native.functions import inlined, native, shared
+from tests.support.cases import few
 from tests.support.other_processes import LONGEST_WAIT
 
 # code without a file, for which numba finds no folder either
@@ -25,76 +26,41 @@ def double(n: int) -> int:
 print(native(double)(21))
 """
 
-PARTS = """
-from __future__ import annotations
-from mcusim.native.functions import inlined, native
-from mcusim.native.compile_progress import on_compile
-
-heard = []
-on_compile(heard.append)
-
-@native
-def half(n: int) -> int:
-    return n // 2
-
-@inlined
-def quarter(n: int) -> int:
-    return half(half(n))
-
-@native
-def outer(n: int) -> int:
-    return quarter(n) + half(n > 3) + half(n & 6)
-
-print(outer(8), heard, half.overloads == {}, len(outer.overloads))
-print(half(7), half(True), heard[2:])
-"""
-
-SHARED = """
-from __future__ import annotations
-from mcusim.native.functions import native, shared
-from mcusim.native.compile_progress import on_compile
-
-heard = []
-on_compile(heard.append)
-
-@shared
-def half(n: int) -> int:
-    return n // 2
-
-@shared
-def quarter(n: int) -> int:
-    return half(half(n))
-
-@native
-def between(n: int) -> int:
-    return quarter(n) + 1
-
-@native
-def outer(n: int) -> int:
-    return between(n) + quarter(2 * n)
-
-@native
-def other(n: int) -> int:
-    return quarter(n) - half(n)
-
-print(outer(8), other(8), quarter(12), heard[::2])
-"""
-
 WARM = """
+import sys
 import mcusim
 from mcusim.native.compile_progress import on_compile
-from mcusim.native.compile_all import entries, warm
 
-steps = []
-ready = warm(lambda done, count: steps.append((done, count)))
-assert steps == [(n, ready) for n in range(ready + 1)] and ready == len(entries())
 late = []
 on_compile(late.append)
 for fidelity in ("replay", "emulate"):
     mcusim.simulate("ds-cnn", "stm32f746g-disco", policy="tinyops", fidelity=fidelity)
 mcusim.simulate("ds-cnn", "stm32f746g-disco", policy="internal", kernels="reference")
-print(late)
+print(late, "numba" in sys.modules)
 """
+
+
+@inlined
+def half(n: int) -> int:
+    return n // 2
+
+
+@shared
+def quarter(n: int) -> int:
+    return half(half(n))
+
+
+@native
+def outer(n: int) -> int:
+    return quarter(n) + half(n > 3) + half(n & 6)
+
+
+@native
+def may_raise(n: int) -> int:
+    total = 0
+    for i in range(0, 9, n):
+        total += i
+    return total
 
 
 def run(code: str) -> list[str]:
@@ -104,23 +70,19 @@ def run(code: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_without_a_folder_for_compiled_code() -> None:
+def test_a_function_without_a_file() -> None:
     assert run(PROBE) == ["42"]
 
 
-def test_a_part_is_compiled_into_its_caller_only() -> None:
-    first, second = run(PARTS)
-    assert first == "2 ['outer', None] True 1"
-    assert second == "3 0 ['half', None]"
+def test_what_a_function_calls_is_linked_to_it() -> None:
+    assert [outer(8), outer(3), half(7), half(True)] == [5, 1, 3, 0]
+    with pytest.raises(TypeError, match=r"str.* cannot be interpreted as an integer"):
+        outer("8")  # type: ignore[arg-type]
 
 
-@only_with_all_cases
-def test_a_shared_function_is_compiled_once_and_found_again_on_disk(tmp_path: Path) -> None:
-    module = tmp_path / "module.py"
-    module.write_text(SHARED)
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import module"
-    assert run(code) == ["7 -2 3 ['half', 'quarter', 'outer', 'other']"]
-    assert run(code) == ["7 -2 3 []"]
+def test_what_may_raise_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"test_native\.may_raise: may raise, as a range does whose step may be 0"):
+        may_raise(0)
 
 
 @few(1)
@@ -134,6 +96,8 @@ def test_calls_are_found_behind_any_number_of_names(names: int) -> None:
     assert list(called(known["function"], float)) == [1.0, 2.0]
 
 
-@only_with_all_cases
-def test_nothing_is_left_to_compile_after_all_was() -> None:
-    assert run(WARM) == ["[]"]
+def test_a_stored_library_is_loaded_without_numba() -> None:
+    """For replay and emulation alike."""
+    for name in objects.OBJECTS:
+        library.prepare(name)
+    assert run(WARM) == ["[] False"]

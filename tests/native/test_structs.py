@@ -89,8 +89,9 @@ def test_python_and_native_code_see_the_same() -> None:
         System(array).devices[0].zero(Device.shared, Device.counts)  # addresses
     assert (arrays[0] == arrays[1]).all() and (arrays[0] != np.arange(100, 200)).sum() > 10
     assert (shared[0] == shared[1]).all() and (shared[0] != np.arange(100, 200)).sum() == 2
-    with pytest.raises(AttributeError, match="array"):
-        called(arrays[1], 3, 0)
+    for wrong in (3, arrays[1], Bank(arrays[1])):
+        with pytest.raises(TypeError, match=rf"{type(wrong).__name__} where Device is wanted"):
+            called(arrays[1], wrong, 0)
     assert offset_of(Device.banks) == 6 and offset_of(System.rest) == 1 + 3 * DEVICE
     assert MemoryState.ROOT and not RegionState.ROOT
 

@@ -47,7 +47,7 @@ class _CompilingNotice:
             if self._count == 1:
                 print(f"{NATIVE} …", file=sys.stderr, flush=True)
             return
-        text = f"{NATIVE}: function {self._count} ({name})"
+        text = f"{NATIVE}: {name}"
         if _renames:
             _renames[-1](text)
         else:

@@ -12,7 +12,8 @@ from typing import Any
 from unicorn.unicorn_py3.unicorn import uclib
 
 from mcusim.cpu.hook_state import HookState
-from mcusim.native.functions import External, native
+from mcusim.native.declarations import External
+from mcusim.native.functions import native
 from mcusim.native.structs import address_of, offset_of
 
 

@@ -148,7 +148,7 @@ def test_a_new_policy_is_one_new_file(tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "mcusim", tmp_path / "mcusim", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(REPOSITORY / "machine_configs", tmp_path / "machine_configs")
     (tmp_path / "mcusim" / "memory" / "cache" / "replacement" / "newest.py").write_text(NEWEST, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_DISABLE_JIT": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "MCUSIM_NATIVE": "0"}
     command = [sys.executable, "-c", PROBE]
     done = subprocess.run(
         command, text=True, capture_output=True, timeout=LONGEST_WAIT, check=False, env=environment, cwd=tmp_path
