@@ -87,7 +87,7 @@ def import_all() -> None:
     """Import every module that has native functions."""
     for folder in SOURCES:
         for path in sorted((PACKAGE / folder).rglob("*.py")):
-            if "mcusim.native.functions" in path.read_text(encoding="utf-8"):
+            if "native.functions import" in path.read_text(encoding="utf-8"):
                 parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
                 import_module(".".join(parts).removesuffix(".__init__"))
 

@@ -1,6 +1,6 @@
 """Reading and writing the host's memory by address, for the bytes that a simulated memory holds.
 
-In native functions each is a load or store (:mod:`mcusim.native.numba_types`); what stands here is for Python.
+In native functions each is a load, a store or a memcpy (:mod:`mcusim.native.numba_types`); here it is Python's.
 
 Not modelled: checks of any kind; addresses come from arrays that Python keeps alive.
 """
@@ -10,8 +10,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from typing import Any
-
-from mcusim.native.functions import native
 
 
 def _getter(kind: Any) -> Callable[[int], int]:
@@ -32,13 +30,6 @@ get8, get16, get32, get64 = map(_getter, (ctypes.c_uint8, ctypes.c_uint16, ctype
 put8, put16, put32, put64 = map(_putter, (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_int64))
 
 
-@native
 def copy(target: int, source: int, size: int) -> None:
     """Copy ``size`` bytes between places that do not overlap."""
-    at = 0
-    while size - at >= 8:
-        put64(target + at, get64(source + at))
-        at += 8
-    while at < size:
-        put8(target + at, get8(source + at))
-        at += 1
+    ctypes.memmove(target, source, size)

@@ -3,8 +3,8 @@ llvmlite loads.
 
 An object is made at its first use (:mod:`mcusim.native.build`) and kept beside the package, or in the user's cache
 where that cannot be written; one line of JSON before the code says what was exported, and the code's digest. Its name
-has a key of all it depends on: sources, numba, llvmlite, the processor. A function that is called from outside but was
-not meant to be gets an object of its own.
+has a key of all it depends on: sources, numba, llvmlite, the processor. A function that is in neither, as a
+user's own, gets an object that is held in memory alone.
 
 Not modelled: other processors than the one it was built on.
 """
@@ -31,7 +31,7 @@ def address(symbol: str) -> int:
     if symbol not in _addresses:
         prepare(object_of(symbol))
     if symbol not in _addresses:
-        _load(symbol, _stored(symbol) or _built(symbol, (symbol,)))
+        _load(symbol, _built(symbol, (symbol,)))
     return _addresses[symbol]
 
 
@@ -71,7 +71,8 @@ def _built(name: str, wanted: tuple[str, ...]) -> bytes:
     exported, code = build(name, wanted)
     header = json.dumps({"exported": exported, "sha256": hashlib.sha256(code).hexdigest()}).encode()
     content = header + b"\n" + code
-    _store(name, content)
+    if not wanted:
+        _store(name, content)
     return content
 
 

@@ -191,6 +191,14 @@ def _putter(bits: int) -> Any:
     return put
 
 
+def _copy(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    byte = ir.IntType(8).as_pointer()
+    target, source = (builder.inttoptr(address, byte) for address in arguments[:2])
+    copy = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, I64])
+    builder.call(copy, [target, source, arguments[2], ir.Constant(ir.IntType(1), 0)])
+    return context.get_dummy_value()
+
+
 def _typed(function: Any, typer: Any) -> None:
     hook: Any = type_callable(function)
     hook(lambda context: typer)
@@ -237,6 +245,10 @@ def _register_operations() -> None:
     _typed(bool, lambda start: types.boolean if isinstance(start, ADDRESSES) else None)
     for kind in ADDRESSES:
         hook(bool, kind)(_is_set)
+
+
+def _register_host_memory() -> None:
+    hook: Any = lower_builtin
     word: Any = types.int64
     for bits in (8, 16, 32, 64):
         get, put = getattr(host_memory, f"get{bits}"), getattr(host_memory, f"put{bits}")
@@ -244,6 +256,8 @@ def _register_operations() -> None:
         _typed(put, lambda address, value: types.void(word, word))
         hook(get, types.Integer)(_getter(bits))
         hook(put, types.Integer, types.Integer)(_putter(bits))
+    _typed(host_memory.copy, lambda target, source, size: types.void(word, word, word))
+    hook(host_memory.copy, types.Integer, types.Integer, types.Integer)(_copy)
 
 
 _known: set[type[Struct | Words]] = set()
@@ -254,6 +268,7 @@ def register() -> None:
     if not _known:
         _register_types()
         _register_operations()
+        _register_host_memory()
     kinds: list[type[Struct | Words]] = [Words, *STRUCTS]
     for kind in kinds:
         if kind not in _known:

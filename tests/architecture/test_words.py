@@ -18,7 +18,7 @@ SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | as
 CEILINGS = {
     "api": 18, "codegen": 7, "commands": 22, "cpu": 35, "emulator": 32, "engine": 7, "evidence": 14,
     "image": 20, "kernels": 37, "labs": 21,
-    "machine": 12, "mcusim": 4, "measurements": 2, "memory": 13, "model": 8, "nas_search": 11, "native": 3, "plan": 59,
+    "machine": 12, "mcusim": 4, "measurements": 2, "memory": 13, "model": 8, "nas_search": 11, "native": 2, "plan": 59,
     "program": 3,
     "report": 34, "results": 16, "run_config": 8, "runtime": 9, "sessions": 9, "soc": 57, "sweeps": 30, "tuning": 10,
     "verification": 81,

@@ -75,7 +75,7 @@ def test_a_function_without_a_file() -> None:
 
 
 def test_what_a_function_calls_is_linked_to_it() -> None:
-    assert [outer(8), outer(3), half(7), half(True)] == [5, 1, 3, 0]
+    assert [outer(8), outer(3), half(7), half(True)] == [2, 1, 3, 0]
     with pytest.raises(TypeError, match=r"str.* cannot be interpreted as an integer"):
         outer("8")  # type: ignore[arg-type]
 
