@@ -13,5 +13,5 @@ if __name__ == "__main__":
         sys.stdout.buffer.write(build.translate(sys.stdin.read().split()))
     else:
         for name in OBJECTS:
-            library.prepare(name)
+            library.prepared(name)
         print(f"native code is built: {', '.join(OBJECTS)}", file=sys.stderr)

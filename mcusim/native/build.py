@@ -14,16 +14,19 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib import import_module
 from typing import IO, Any, cast
 
 import llvmlite.binding as llvm
 
+from mcusim.native import store
 from mcusim.native.call_graph import called
 from mcusim.native.compile_progress import compiling
-from mcusim.native.declarations import COMPILED, Callback, NativeFunction
+from mcusim.native.declarations import COMPILED, EXTERNALS, Callback, NativeFunction
+from mcusim.native.fingerprint import fingerprint
 from mcusim.native.objects import PACKAGE, SOURCES, object_of, target_machine
+from mcusim.native.store import NativeObject
 from mcusim.processes import processes
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "boundscheck": None}
@@ -59,19 +62,19 @@ ALSO = (
 )
 
 
-def build(name: str, wanted: tuple[str, ...]) -> tuple[list[str], bytes]:
-    """The symbols that the object ``name`` exports, ``wanted`` among them, and its machine code."""
+def build(name: str, wanted: tuple[str, ...]) -> NativeObject:
+    """The object ``name``, which exports ``wanted`` too."""
     import_all()
     functions = {function.symbol: function for function in COMPILED}
     exported = {symbol for symbol in entries() if object_of(symbol) == name}.union(wanted)
     parts = _reachable(functions[symbol] for symbol in exported)
     with compiling(f"{name}, {len(parts)} functions"):
-        return sorted(exported), _compiled(parts, exported)
+        return _compiled(parts, exported)
 
 
-def _compiled(parts: list[Function], exported: set[str]) -> bytes:
+def _compiled(parts: list[Function], exported: set[str]) -> NativeObject:
     functions = {function.symbol: function for function in parts}
-    whole = _linked(_translated(sorted(parts, key=lambda part: part.symbol)))
+    whole = _linked(_bitcode(sorted(parts, key=lambda part: part.symbol)))
     for function in (part for part in whole.functions if not part.is_declaration):
         if function.name not in exported:
             function.linkage = "internal"
@@ -80,7 +83,9 @@ def _compiled(parts: list[Function], exported: set[str]) -> bytes:
     target = target_machine()
     _optimise(whole, target)
     _check(whole, exported)
-    return bytes(target.emit_object(whole))
+    declared = {function.name for function in whole.functions if function.is_declaration}
+    imports = {symbol: EXTERNALS[symbol].module for symbol in sorted(declared & EXTERNALS.keys())}
+    return NativeObject(sorted(exported), imports, bytes(target.emit_object(whole)))
 
 
 def import_all() -> None:
@@ -93,9 +98,10 @@ def import_all() -> None:
 
 
 def entries() -> set[str]:
-    """The symbols of what is called from outside."""
-    inner = {id(other) for part in COMPILED for other in called(part.py_func, NativeFunction) if other is not part}
-    return {part.symbol for part in COMPILED if id(part) not in inner}.union(ALSO)
+    """The symbols of the package's functions that are called from outside."""
+    own = [part for part in COMPILED if part.symbol.startswith("mcusim.")]
+    inner = {id(other) for part in own for other in called(part.py_func, NativeFunction) if other is not part}
+    return {part.symbol for part in own if id(part) not in inner}.union(ALSO)
 
 
 def _reachable(functions: Iterable[Function]) -> list[Function]:
@@ -109,12 +115,23 @@ def _reachable(functions: Iterable[Function]) -> list[Function]:
     return [*seen.values()]
 
 
-def _translated(functions: list[Function]) -> Iterator[bytes]:
-    """LLVM's bitcode of each; of many in several processes, which import nothing but mcusim."""
-    jobs = min(processes(None, 2), 1 + len(functions) // 50)
+def _bitcode(functions: list[Function]) -> list[bytes]:
+    """LLVM's bitcode of each: what is kept of the same content, else translated and kept."""
+    kept = store.read_translations()
+    prints = [fingerprint(function) for function in functions]
+    new = [(digest, function) for digest, function in zip(prints, functions, strict=True) if digest not in kept]
+    if new:
+        kept.update(zip((digest for digest, _ in new), _translated([function for _, function in new]), strict=True))
+        current = {fingerprint(function) for function in COMPILED if function.symbol.startswith("mcusim.")}
+        store.write_translations({digest: code for digest, code in kept.items() if digest in current})
+    return [kept[digest] for digest in prints]
+
+
+def _translated(functions: list[Function]) -> list[bytes]:
+    """Of many in several processes, which import nothing but mcusim."""
+    jobs = min(processes(None, 2), 1 + len(functions) // 20)
     if jobs == 1 or any(not function.symbol.startswith("mcusim.") for function in functions):
-        yield from _translate_all(functions)
-        return
+        return _translate_all(functions)
     command = [sys.executable, "-m", "mcusim.native", "--translate"]
     workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(jobs)]
     try:
@@ -122,12 +139,12 @@ def _translated(functions: list[Function]) -> Iterator[bytes]:
             stdin = cast(IO[bytes], worker.stdin)
             stdin.write("\n".join(function.symbol for function in functions[first::jobs]).encode())
             stdin.close()
-        for worker in workers:
-            yield from pickle.load(cast(IO[bytes], worker.stdout))
+        shares = [iter(pickle.load(cast(IO[bytes], worker.stdout))) for worker in workers]
     finally:
         for worker in workers:
             worker.kill()
             worker.wait()
+    return [next(shares[index % jobs]) for index in range(len(functions))]
 
 
 def translate(symbols: list[str]) -> bytes:
@@ -163,6 +180,7 @@ def _translate(function: Function) -> bytes:
     for part in module.functions:
         if not part.is_declaration and part.name != function.symbol:
             part.linkage = "internal"
+            part.add_function_attribute("alwaysinline")  # into the function of that symbol
     return bytes(module.as_bitcode())
 
 

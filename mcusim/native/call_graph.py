@@ -1,6 +1,6 @@
-"""What a native function calls, found without compiling it.
+"""What a native function names, and so calls, without compiling it.
 
-Not modelled: functions that are reached by other ways than a global name, or a name of a module that is a global.
+Not modelled: what is reached by other ways than a global name, or a name of a module that is a global.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ from types import ModuleType
 from typing import Any
 
 
-def called(function: Any, kind: type) -> Iterator[Any]:
-    """The objects of type ``kind`` that the Python ``function`` names, in its module or in modules that it names."""
+def named(function: Any) -> Iterator[tuple[str, Any]]:
+    """The globals that the Python ``function`` names, with their values; for a module what it names of that."""
     known = function.__globals__
     code = (instruction for instruction in dis.get_instructions(function) if instruction.opname != "EXTENDED_ARG")
     for item, following in pairwise([*code, None]):
         if item is None or item.opname != "LOAD_GLOBAL":
             continue
-        named = known.get(item.argval)
-        if isinstance(named, ModuleType) and following is not None:
-            named = getattr(named, str(following.argval), None)
-        if isinstance(named, kind):
-            yield named
+        name, value = str(item.argval), known.get(item.argval)
+        if isinstance(value, ModuleType) and following is not None:
+            name, value = f"{name}.{following.argval}", getattr(value, str(following.argval), None)
+        yield name, value
+
+
+def called(function: Any, kind: type) -> Iterator[Any]:
+    """The objects of type ``kind`` that the Python ``function`` names."""
+    return (value for _, value in named(function) if isinstance(value, kind))

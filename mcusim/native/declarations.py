@@ -88,11 +88,12 @@ def _address_as(kind: Kind) -> Callable[[Any], int]:
 
 
 class External:
-    """A function of another library that native functions call: its symbol and address, what comes back, what it
-    takes (ctypes)."""
+    """A function of another library that native functions call: the module that declares it, its symbol and address,
+    what comes back, what it takes (ctypes)."""
 
-    def __init__(self, symbol: str, address: int, result: Any, *parameters: Any) -> None:
-        self.symbol, self.address, self.result, self.parameters = symbol, address, result, parameters
+    def __init__(self, module: str, symbol: str, address: int, result: Any, parameters: tuple[Any, ...]) -> None:
+        self.module, self.symbol, self.address = module, symbol, address
+        self.result, self.parameters = result, parameters
         EXTERNALS[symbol] = self
 
 

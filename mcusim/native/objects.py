@@ -18,7 +18,9 @@ OBJECTS = "replay", "emulation"
 
 
 def object_of(symbol: str) -> str:
-    """The object that has a function."""
+    """The object that has a function; empty for a function from outside the package."""
+    if not symbol.startswith("mcusim."):
+        return ""
     return "emulation" if symbol.startswith(EMULATION) else "replay"
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 from tests.support.floors import FLOORS
-from tests.support.imports import FILES, MODULES, PACKAGE, circles, imported
+from tests.support.imports import FILES, MODULES, PACKAGE, circles, imported, parsed
 from tests.support.other_processes import LONGEST_WAIT
 
 HEAVY = ("numpy", "numba", "simpy", "tflite", "plotly", "unicorn")
@@ -51,3 +53,20 @@ def test_starts_without_heavy_packages(start: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LONGEST_WAIT
     )
     assert done.stderr.splitlines()[-1] == "heavy: []"
+
+
+def test_native_code_keeps_to_public_interfaces() -> None:
+    """What they export: so that native code is built by more than one release of numba."""
+    public = {"numba", "numba.types", "numba.extending", "llvmlite.ir", "llvmlite.binding"}
+    used: set[str] = set()
+    for path in (PACKAGE / "native").glob("*.py"):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Import):
+                used |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                module = str(node.module)
+                used |= {f"{module}.{alias.name}" for alias in node.names} if module in ("numba", "llvmlite") else {module}
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "numba":
+                used.add("numba" if hasattr(numba, node.attr) and node.attr != "core" else f"numba.{node.attr}")
+    ours = {name for name in used if name.partition(".")[0] in ("numba", "llvmlite")}
+    assert ours and ours <= public

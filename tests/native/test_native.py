@@ -99,5 +99,5 @@ def test_calls_are_found_behind_any_number_of_names(names: int) -> None:
 def test_a_stored_library_is_loaded_without_numba() -> None:
     """For replay and emulation alike."""
     for name in objects.OBJECTS:
-        library.prepare(name)
+        library.prepared(name)
     assert run(WARM) == ["[] False"]

@@ -67,7 +67,7 @@ class _CompilingNotice:
 @contextmanager
 def native_code() -> Iterator[None]:
     """A command that may compile native code: the user sees that it does."""
-    on_compile(_CompilingNotice())
+    on_compile(_CompilingNotice(), lambda text: print(text, file=sys.stderr))
     try:
         yield
     finally:

@@ -18,7 +18,8 @@ from mcusim.native.structs import address_of, offset_of
 
 
 def _external(name: str, *parameters: Any) -> Any:
-    return External(name, ctypes.cast(getattr(uclib, name), ctypes.c_void_p).value or 0, c_int32, *parameters)
+    address = ctypes.cast(getattr(uclib, name), ctypes.c_void_p).value or 0
+    return External(__name__, name, address, c_int32, parameters)
 
 
 _stop = _external("uc_emu_stop", c_int64)
