@@ -89,7 +89,7 @@ def _address_as(kind: Kind) -> Callable[[Any], int]:
 
 class External:
     """A function of another library that native functions call: the module that declares it, its symbol and address,
-    what comes back, what it takes (ctypes)."""
+    what comes back, what it takes (ctypes, or as a native function)."""
 
     def __init__(self, module: str, symbol: str, address: int, result: Any, parameters: tuple[Any, ...]) -> None:
         self.module, self.symbol, self.address = module, symbol, address

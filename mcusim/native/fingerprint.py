@@ -38,14 +38,18 @@ def _described(value: Any) -> str:
     return getattr(value, "__qualname__", None) or repr(value)
 
 
-@cache
+_layouts: dict[Any, str] = {}
+
+
 def _layout(kind: Any) -> str:
     """Every field of a struct, and of those in it or behind its pointers; of another type its name."""
-    name = getattr(kind, "__qualname__", str(kind))
+    name = str(getattr(kind, "__qualname__", kind))
     if not (isinstance(kind, type) and issubclass(kind, Struct)):
-        return str(name)
-    fields = (f"{field._replace(kind=None)} {_layout(field.kind)}" for field in kind.FIELDS.values())
-    return f"{name}: {hashlib.sha256(' '.join(fields).encode()).hexdigest()}"
+        return name
+    if kind not in _layouts:
+        fields = (f"{field._replace(kind=None)} {_layout(field.kind)}" for field in kind.FIELDS.values())
+        _layouts[kind] = f"{name}: {hashlib.sha256(' '.join(fields).encode()).hexdigest()}"
+    return _layouts[kind]
 
 
 @cache

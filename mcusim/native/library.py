@@ -15,7 +15,7 @@ from typing import Any
 
 from mcusim.native import store
 from mcusim.native.declarations import EXTERNALS
-from mcusim.native.objects import object_of, target_machine
+from mcusim.native.objects import OBJECTS, object_of, target_machine
 from mcusim.native.store import NativeObject
 
 _addresses: dict[str, int] = {}
@@ -25,11 +25,21 @@ _loaded: dict[str, Any] = {}  # by object: llvmlite's, which hold the machine co
 def address(symbol: str) -> int:
     """Where the machine code of a native function begins; loaded, or built first."""
     name = object_of(symbol)
-    if name and name not in _loaded:
+    if symbol not in _addresses and name and name not in _loaded:
         _load(name, prepared(name))
     if symbol not in _addresses:
-        _load(symbol, _build(symbol, (symbol,)))
+        load_apart(symbol, (symbol,))
     return _addresses[symbol]
+
+
+def load_apart(name: str, symbols: tuple[str, ...]) -> None:
+    """An object of these functions for this process alone, whatever other object has them."""
+    _load(name, _build(name, symbols))
+
+
+def is_loaded() -> bool:
+    """Whether an object of the package is; what it imports is settled then."""
+    return any(name in _loaded for name in OBJECTS)
 
 
 def prepared(name: str) -> NativeObject:

@@ -97,12 +97,16 @@ def type_of(kind: Kind) -> Any:
     return _views[kind]
 
 
+def _c_type(kind: Any) -> Any:
+    return _C_TYPES[kind] if kind in _C_TYPES else type_of(kind)
+
+
 def external(function: NativeFunction | External) -> Any:
     """A function as its callers see it: a symbol of a signature. numba wants an address for it; none is called."""
     if isinstance(function, NativeFunction):
         described = signature_of(function)
     else:
-        described = _C_TYPES[function.result](*(_C_TYPES[kind] for kind in function.parameters))
+        described = _c_type(function.result)(*map(_c_type, function.parameters))
     llvm.add_symbol(function.symbol, 8)
     return types.ExternalFunction(function.symbol, described)
 

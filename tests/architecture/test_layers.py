@@ -65,7 +65,9 @@ def test_native_code_keeps_to_public_interfaces() -> None:
                 used |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 module = str(node.module)
-                used |= {f"{module}.{alias.name}" for alias in node.names} if module in ("numba", "llvmlite") else {module}
+                used |= (
+                    {f"{module}.{alias.name}" for alias in node.names} if module in ("numba", "llvmlite") else {module}
+                )
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "numba":
                 used.add("numba" if hasattr(numba, node.attr) and node.attr != "core" else f"numba.{node.attr}")
     ours = {name for name in used if name.partition(".")[0] in ("numba", "llvmlite")}

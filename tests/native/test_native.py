@@ -101,3 +101,18 @@ def test_a_stored_library_is_loaded_without_numba() -> None:
     for name in objects.OBJECTS:
         library.prepared(name)
     assert run(WARM) == ["[] False"]
+
+
+RUNS = """
+import mcusim
+for model, policy in (("ds-cnn", "tinyops"), ("figure-1", "external")):
+    result = mcusim.simulate(model, "stm32f746g-disco", policy=policy)
+    print(model, result.run.cycles, sorted(result.run.traffic.items()))
+"""
+
+
+def test_a_replay_in_python_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole runs with MCUSIM_NATIVE=0, as a debugger steps them."""
+    native_runs = run(RUNS)
+    monkeypatch.setenv("MCUSIM_NATIVE", "0")
+    assert run(RUNS) == native_runs and len(native_runs) == 2

@@ -77,7 +77,9 @@ def test_a_full_disk_is_told_in_one_line(folders: list[Path]) -> None:
         on_compile(None)
     assert [line.count("File too large") for line in lines] == [2] and str(folders[1]) in lines[0]
     assert [path.name for folder in folders for path in folder.iterdir()] == [] and store.read_translations() == {}
-    with pytest.warns(RuntimeWarning, match=r"native code cannot be kept, and is compiled again at the next start: why"):
+    with pytest.warns(
+        RuntimeWarning, match=r"native code cannot be kept, and is compiled again at the next start: why"
+    ):
         store.not_kept("why")
 
 

@@ -9,7 +9,9 @@ functions of the memory system, a cache and one of its lines:
   (whose ``tag`` and ``age`` are -1) if it has one.
 
 They may use the ``age`` of the set's lines, never negative in one that holds bytes, ``cache.clock`` and
-``memory.seed``. Not modelled: policies that know what an access is (load, store, fetch) or prefer clean lines.
+``memory.seed``. One may come from outside the package too (:mod:`mcusim.memory.cache.outside_policy`).
+
+Not modelled: policies that know what an access is (load, store, fetch) or prefer clean lines.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from mcusim.memory.cache.outside_policy import OUTSIDE, SLOT
 from mcusim.memory.state_layout import CacheLine, CacheState, MemoryState
 from mcusim.native.functions import inlined
 
@@ -35,6 +38,7 @@ def _asking(function: str, argument: str, result: str) -> Any:
     lines = [f"def {function}(memory: MemoryState, cache: CacheState, line: {argument}) -> {result}:"]
     for number in range(len(_POLICIES)):
         lines.append(f"    if cache.replacement == {number}: return {function}_{number}(memory, cache, line)")
+    lines.append(f"    if cache.replacement == {OUTSIDE}: return outside(memory, cache, line)")
     if result == "CacheLine":
         lines.append("    return cache.lines[line]")
     names = {f"{function}_{number}": getattr(policy, function) for number, policy in enumerate(_POLICIES)}
@@ -43,9 +47,10 @@ def _asking(function: str, argument: str, result: str) -> Any:
         "CacheLine": CacheLine,
         "MemoryState": MemoryState,
         "__name__": __name__,
+        "outside": SLOT[function],
         **names,
     }
-    exec(compile("\n".join(lines), __file__, "exec"), scope)  # numba keeps compiled code next to that file
+    exec(compile("\n".join(lines), __file__, "exec"), scope)
     return inlined(scope[function])
 
 
