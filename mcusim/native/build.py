@@ -20,6 +20,7 @@ from typing import IO, Any, cast
 
 import llvmlite.binding as llvm
 
+from mcusim.errors import UsageError
 from mcusim.native import store
 from mcusim.native.call_graph import called
 from mcusim.native.compile_progress import compiling
@@ -140,6 +141,8 @@ def _translated(functions: list[Function]) -> list[bytes]:
             stdin.write("\n".join(function.symbol for function in functions[first::jobs]).encode())
             stdin.close()
         shares = [iter(pickle.load(cast(IO[bytes], worker.stdout))) for worker in workers]
+    except (EOFError, BrokenPipeError):
+        raise UsageError("a process that compiles native code ended early, perhaps out of memory") from None
     finally:
         for worker in workers:
             worker.kill()
