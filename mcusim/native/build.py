@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from importlib import import_module
+from pathlib import Path
 from typing import IO, Any, cast
 
 import llvmlite.binding as llvm
@@ -33,7 +34,7 @@ from mcusim.processes import processes
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "boundscheck": None}
 Function = NativeFunction | Callback
 INLINING = 100
-"""LLVM's threshold. With its own, 250, optimising takes twice as long, and the code is no quicker."""
+"""LLVM's threshold. With its own for this level, 250, optimising takes longer, and replay gains nothing."""
 # called from Python, by a test perhaps, and by other native functions too; what no native function calls needs no
 # mention
 ALSO = (
@@ -133,8 +134,7 @@ def _translated(functions: list[Function]) -> list[bytes]:
     jobs = min(processes(None, 2), 1 + len(functions) // 20)
     if jobs == 1 or any(not function.symbol.startswith("mcusim.") for function in functions):
         return _translate_all(functions)
-    command = [sys.executable, "-m", "mcusim.native", "--translate"]
-    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(jobs)]
+    workers = [_worker() for _ in range(jobs)]
     try:
         for first, worker in enumerate(workers):
             stdin = cast(IO[bytes], worker.stdin)
@@ -145,9 +145,20 @@ def _translated(functions: list[Function]) -> list[bytes]:
         raise UsageError("a process that compiles native code ended early, perhaps out of memory") from None
     finally:
         for worker in workers:
-            worker.kill()
-            worker.wait()
+            with worker:  # which waits, and closes its pipes
+                worker.kill()
     return [next(shares[index % jobs]) for index in range(len(functions))]
+
+
+def _worker() -> subprocess.Popen[bytes]:
+    """A process that translates, and imports from where this one does."""
+    path = os.pathsep.join(str(Path(folder).absolute()) for folder in sys.path)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "mcusim.native", "--translate"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+    )
 
 
 def translate(symbols: list[str]) -> bytes:
@@ -159,7 +170,7 @@ def translate(symbols: list[str]) -> bytes:
 
 def _translate_all(functions: Iterable[Function]) -> list[bytes]:
     collecting = gc.isenabled()
-    gc.disable()  # numba makes many objects that live on: collecting takes a sixth of the time
+    gc.disable()  # numba makes many objects that live on: collecting walks them again and again
     try:
         return [_translate(function) for function in functions]
     finally:

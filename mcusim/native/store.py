@@ -23,6 +23,7 @@ from mcusim.native.compile_progress import not_kept
 from mcusim.native.objects import PACKAGE, key
 
 _ANY_KEY = "?" * 16
+_KEPT = 8  # of one name in a folder, which several versions or environments may share
 _TRANSLATIONS = "translations.bc"
 
 
@@ -61,7 +62,7 @@ def read(name: str) -> NativeObject | None:
 
 
 def write(name: str, made: NativeObject) -> None:
-    """Into the first folder that takes it, in place of older ones; where none does, one line says so."""
+    """Into the first folder that takes it, in place of the oldest there; where none does, one line says so."""
     described = {"name": name, "key": key(), "exports": made.exports, "imports": made.imports}
     rest = json.dumps(described).encode() + b"\n" + made.code
     content = hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
@@ -88,10 +89,10 @@ def _replace(file: Path, content: bytes) -> None:
 
 def _write(folder: Path, name: str, content: bytes) -> None:
     _replace(_file(folder, name), content)
-    for old in folder.glob(f"{name}-{_ANY_KEY}.o"):
-        if old != _file(folder, name):
-            with suppress(OSError):
-                old.unlink(missing_ok=True)
+    with suppress(OSError):
+        stored = sorted(folder.glob(f"{name}-{_ANY_KEY}.o"), key=lambda file: file.stat().st_mtime_ns)
+        for old in stored[:-_KEPT]:
+            old.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -165,7 +165,7 @@ class Struct:
         for field in cls.FIELDS.values():
             kind = np.dtype(np.int64) if field.kind is None or field.pointer else field.kind.numpy_type()
             fields.append((field.name, kind) if field.single else (field.name, kind, (field.length,)))
-        return np.dtype(cast(Any, fields))
+        return cast(np.dtype[np.void], np.dtype(cast(Any, fields)))
 
 
 def _from(start: Array | Words | Struct | int, offset: int) -> tuple[Array, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from pathlib import Path
 from threading import Thread
@@ -9,7 +10,7 @@ from time import sleep
 
 import pytest
 
-from mcusim.native import library, store
+from mcusim.native import library, objects, store
 from mcusim.native.compile_progress import on_compile
 from mcusim.native.store import NativeObject
 
@@ -47,12 +48,34 @@ def test_a_damaged_or_foreign_object_counts_as_none(damage: str, folders: list[P
     assert store.read("replay") == MADE
 
 
-def test_an_object_takes_the_place_of_older_ones(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    store.write("replay", MADE)
-    monkeypatch.setattr(store, "key", lambda: "0123456789abcdef")
-    assert store.read("replay") is None
-    store.write("replay", MADE)
-    assert file_of(folders[0]).name == "replay-0123456789abcdef.o"
+def test_an_object_takes_the_place_of_the_oldest(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(10):
+        monkeypatch.setattr(store, "key", lambda number=number: f"{number:016}")
+        assert store.read("replay") is None
+        store.write("replay", MADE)
+        file = folders[0] / f"replay-{number:016}.o"
+        os.utime(file, ns=(number, number))  # a second write may fall into the same tick of the clock
+        store.write("emulation", MADE)
+    assert [int(path.stem[-16:]) for path in sorted(folders[0].glob("replay*"))] == [*range(2, 10)]
+
+
+def test_a_key_is_of_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edited, a new and a renamed one each change it; a file of another kind does not."""
+    monkeypatch.setattr(objects, "PACKAGE", tmp_path)
+    source = tmp_path / "memory" / "ports" / "replay.py"
+    source.parent.mkdir(parents=True)
+    source.write_text("cycles = 1\n")
+    keys = [objects.key.__wrapped__()]
+    source.write_text("cycles = 2\n")
+    keys.append(objects.key.__wrapped__())
+    source = source.rename(source.with_name("other.py"))
+    keys.append(objects.key.__wrapped__())
+    (tmp_path / "cpu").mkdir()
+    (tmp_path / "cpu" / "new.py").touch()
+    keys.append(objects.key.__wrapped__())
+    assert len({*keys}) == 4
+    (tmp_path / "cpu" / "notes.txt").touch()
+    assert objects.key.__wrapped__() == keys[-1]
 
 
 def test_a_folder_that_cannot_be_written_is_passed_over(folders: list[Path]) -> None:

@@ -1,4 +1,4 @@
-"""The functions that Unicorn calls while the core runs, compiled to C function pointers and kept on disk.
+"""The functions that Unicorn calls while the core runs, as C function pointers into the library of native code.
 
 ``user`` is the address of a :class:`~mcusim.cpu.hook_state.HookState`. A block hook that stops leaves its block to run
 later: it charges nothing then. Load and store hooks cannot stop; they note a fault and the registers it found, and the

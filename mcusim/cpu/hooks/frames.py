@@ -48,6 +48,9 @@ NPRIV, SPSEL, FPCA = 1, 2, 4
 THUMB, PADDED, NUMBER = 1 << 24, 1 << 9, 0x1FF
 BASIC, EXTENDED = 8, 26  # words
 FLOATS = 16
+_R0: int = UC_ARM_REG_R0
+_R12: int = UC_ARM_REG_R12
+_LR: int = UC_ARM_REG_LR
 CCR, FPCCR, FPCAR = 0xED14, 0xEF34, 0xEF38
 STKALIGN = 1 << 9  # CCR
 LAZY = 1 << 30  # FPCCR.LSPEN
@@ -91,8 +94,8 @@ def load(core: CoreState, memory: MemoryState, address: int, code: int) -> int:
 def frame_register(i: int) -> int:
     """Unicorn's number of the register in word ``i`` of a frame, below 6."""
     if i < 4:
-        return UC_ARM_REG_R0 + i
-    return UC_ARM_REG_R12 if i == 4 else UC_ARM_REG_LR
+        return _R0 + i
+    return _R12 if i == 4 else _LR
 
 
 @native

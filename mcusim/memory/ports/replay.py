@@ -1,6 +1,6 @@
 """The one access path: every load, store and fetch of a simulated machine goes through these functions.
 
-They are numba functions over the state array of :mod:`mcusim.memory.state_layout`; kernels' streams call ``walk``
+They are native functions over the state of :mod:`mcusim.memory.state_layout`; kernels' streams call ``walk``
 natively. Each access is counted at the region that answers it (behind the cache), and a stall is charged to that
 region.
 

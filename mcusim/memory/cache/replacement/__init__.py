@@ -16,6 +16,7 @@ Not modelled: policies that know what an access is (load, store, fetch) or prefe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -54,6 +55,6 @@ def _asking(function: str, argument: str, result: str) -> Any:
     return inlined(scope[function])
 
 
-hit = _asking("hit", "CacheLine", "None")
-fill = _asking("fill", "CacheLine", "None")
-victim = _asking("victim", "int", "CacheLine")
+hit: Callable[[MemoryState, CacheState, CacheLine], None] = _asking("hit", "CacheLine", "None")
+fill: Callable[[MemoryState, CacheState, CacheLine], None] = _asking("fill", "CacheLine", "None")
+victim: Callable[[MemoryState, CacheState, int], CacheLine] = _asking("victim", "int", "CacheLine")

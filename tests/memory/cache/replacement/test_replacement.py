@@ -178,11 +178,11 @@ def test_a_policy_comes_from_a_file(tmp_path: Path) -> None:
     """Into the stored native code, which is not built again for it."""
     file = tmp_path / "newest.py"
     file.write_text(NEWEST, encoding="utf-8")
-    probe = PROBE.replace('"cache.data.replacement": "newest", ', "") + OUTSIDE_PROBE
+    probe = PROBE.replace('"newest"', '"lru"') + OUTSIDE_PROBE
     named = NAMED.format(file=str(file))
     command = [sys.executable, "-c", named + probe]
     done = subprocess.run(command, text=True, capture_output=True, timeout=LONGEST_WAIT, check=False)
-    assert done.stdout.split() == ["5", "5", "4", "6"], done.stderr
+    assert done.stdout.split() == ["1", "9", "4", "6"], done.stderr
     command = [sys.executable, "-c", PROBE.replace('"newest"', '"lru"') + named]
     done = subprocess.run(command, text=True, capture_output=True, timeout=LONGEST_WAIT, check=False)
     assert "newest.py: native code is loaded already: a policy has to be named before the first run" in done.stderr
