@@ -22,6 +22,7 @@ a pointer, and keeps alive what it points to.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 from weakref import ReferenceType, ref
 
@@ -159,6 +160,7 @@ class Struct:
         self.array[self.offset + begin.offset : self.offset + end.offset + end.words] = 0
 
     @classmethod
+    @cache
     def numpy_type(cls) -> np.dtype[np.void]:
         """numpy's record of the same fields."""
         fields = []

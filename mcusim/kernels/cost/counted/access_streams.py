@@ -14,13 +14,16 @@ machine here and are in the compute cycles).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated
+
+import numpy as np
 
 from mcusim.memory.ports.replay import cached_range, coupled_range, read_coupled, read_held, walk, walk_in
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AccessStream, MemoryState
 from mcusim.native.functions import native
-from mcusim.native.structs import POINTER, Struct, Words
+from mcusim.native.structs import POINTER, Array, Struct, Words, offset_of
 
 HINTS, OPERAND_HINTS, TURN = 256, 6, 32
 
@@ -102,11 +105,28 @@ STREAMS = {  # bytes, stores, whose gap, whether others come in between
 }
 
 
-def set_streams(call: CountedCall, gaps: Mapping[str, int]) -> None:
-    """The call's streams as in :data:`STREAMS`, with so many ticks of work an access in each part of the nest."""
-    for name, (size, write, part, interleaved) in STREAMS.items():
+_FIRST, _LAST = (offset_of(getattr(CountedCall, name)) for name in ("weights", "scales"))
+_GAPS = slice(_FIRST + offset_of(AccessStream.gap), _LAST + AccessStream.WORDS, AccessStream.WORDS)
+
+
+@cache
+def _empty() -> Array:
+    """The words of a call with the streams of :data:`STREAMS`, all else -1."""
+    call = CountedCall(np.full(CountedCall.WORDS, -1, np.int64))
+    for name, (size, write, _, interleaved) in STREAMS.items():
         stream: AccessStream = getattr(call, name)
-        stream.size, stream.write, stream.interleaved, stream.gap = size, write, interleaved, gaps.get(part, 0)
+        stream.size, stream.write, stream.interleaved = size, write, interleaved
+    return call.array
+
+
+def empty_call() -> CountedCall:
+    """A call of which nothing is known but its streams."""
+    return CountedCall(_empty().copy())
+
+
+def set_gaps(call: CountedCall, gaps: Mapping[str, int]) -> None:
+    """So many ticks of work an access in each part of the nest."""
+    call.array[_GAPS] = [gaps.get(part, 0) for _, _, part, _ in STREAMS.values()]
 
 
 @native

@@ -64,7 +64,7 @@ def replay_call(
 
 
 def _call(memory: MemoryState, g: Geometry, rows: Tile, operands: Mapping[str, tuple[int, int]]) -> S.CountedCall:
-    call = S.CountedCall(np.full(S.CountedCall.WORDS, -1, np.int64))
+    call = S.empty_call()
     call.memory = memory
     line = memory.data_cache + CacheState.WORDS  # its first line, as good as any
     call.hints.table(S.HINTS)[:] = call.operand_hints.table(S.OPERAND_HINTS)[:] = line
@@ -121,7 +121,7 @@ def _gaps(call: S.CountedCall, g: Geometry, kind: str, costs: CoreCosts) -> None
         gap["block"] = level["tap"] / (3 if g.traits.sums else 1)
     else:
         gap["block"] = 4 * level["element"] / (3 if kind == "add" else 2)
-    S.set_streams(call, {part: round(cycles * L.TICK) for part, cycles in gap.items()})
+    S.set_gaps(call, {part: round(cycles * L.TICK) for part, cycles in gap.items()})
 
 
 def fetch(

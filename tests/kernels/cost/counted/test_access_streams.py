@@ -19,7 +19,7 @@ DTCM, SRAM, SDRAM = 0x2000_0000, 0x2001_0000, 0x6000_0000
 def call(kind: str, seed: int) -> streams.CountedCall:
     """Parameters of a random call whose weights the data cache may hold; what else lies there is random too."""
     rng = np.random.default_rng(seed)
-    p = streams.CountedCall(np.full(streams.CountedCall.WORDS, -1, np.int64))
+    p = streams.empty_call()
     p.zero(streams.CountedCall.hints, streams.CountedCall.operand_hints)
     kernel, height, width = (1 if kind == "pointwise" else int(rng.choice([3, 5]))), *map(int, rng.integers(2, 6, 2))
     depth = int(rng.integers(1, 90))
@@ -34,7 +34,7 @@ def call(kind: str, seed: int) -> streams.CountedCall:
     p.output, p.scratch = SDRAM + 0x10000, rng.choice([SRAM + 0x10000, DTCM + 0x4000])
     p.bias, p.multiplier, p.shift = SRAM + 0x8000, SRAM + 0x9004, DTCM + 0x9000
     parts = ("block", "rest", "sum", "copy", "zero", "output")
-    streams.set_streams(p, dict(zip(parts, map(int, rng.integers(0, 3000, 6)), strict=True)))
+    streams.set_gaps(p, dict(zip(parts, map(int, rng.integers(0, 3000, 6)), strict=True)))
     return p
 
 
