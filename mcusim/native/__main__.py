@@ -9,8 +9,8 @@ from mcusim.native import build, library
 from mcusim.native.objects import OBJECTS
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--translate"]:
-        sys.stdout.buffer.write(build.translate(sys.stdin.read().split()))
+    if sys.argv[1:] == ["--work"]:
+        build.work(sys.stdin.buffer, sys.stdout.buffer)
     else:
         for name in OBJECTS:
             library.prepared(name)

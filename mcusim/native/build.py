@@ -14,7 +14,8 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, cast
@@ -25,7 +26,7 @@ from mcusim.errors import UsageError
 from mcusim.native import store
 from mcusim.native.call_graph import called
 from mcusim.native.compile_progress import compiling
-from mcusim.native.declarations import COMPILED, EXTERNALS, Callback, NativeFunction
+from mcusim.native.declarations import COMPILED, Callback, External, NativeFunction
 from mcusim.native.fingerprint import fingerprint
 from mcusim.native.objects import PACKAGE, SOURCES, object_of, target_machine
 from mcusim.native.store import NativeObject
@@ -33,6 +34,8 @@ from mcusim.processes import processes
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "boundscheck": None}
 Function = NativeFunction | Callback
+_FEW = 40  # functions that are quicker translated here than in processes that have to start
+_MOST_JOBS = 4  # each takes some 200 MB
 INLINING = 100
 """LLVM's threshold. With its own for this level, 250, optimising takes longer, and replay gains nothing."""
 # called from Python, by a test perhaps, and by other native functions too; what no native function calls needs no
@@ -69,25 +72,53 @@ def build(name: str, wanted: tuple[str, ...]) -> NativeObject:
     import_all()
     functions = {function.symbol: function for function in COMPILED}
     exported = {symbol for symbol in entries() if object_of(symbol) == name}.union(wanted)
-    parts = _reachable(functions[symbol] for symbol in exported)
+    parts = sorted(_reachable(functions[symbol] for symbol in exported), key=lambda part: part.symbol)
     with compiling(f"{name}, {len(parts)} functions"):
-        return _compiled(parts, exported)
+        bitcode = {part.symbol: code for part, code in zip(parts, _bitcode(parts), strict=True)}
+        shares = _shares([functions[symbol] for symbol in sorted(exported)], _jobs(parts))
+        code = _in_processes(machine_code, [_share(share, bitcode) for share in shares])
+    named = {value.symbol: value for part in parts for value in called(part.py_func, External)}
+    return NativeObject(sorted(exported), {symbol: named[symbol].module for symbol in sorted(named)}, code)
 
 
-def _compiled(parts: list[Function], exported: set[str]) -> NativeObject:
-    functions = {function.symbol: function for function in parts}
-    whole = _linked(_bitcode(sorted(parts, key=lambda part: part.symbol)))
+def _share(exported: list[Function], bitcode: dict[str, bytes]) -> tuple[list[str], list[tuple[str, str, bytes]]]:
+    """What :func:`machine_code` takes: symbols that are exported, and of each function its symbol, its inlining and
+    its bitcode."""
+    parts = sorted(_reachable(exported), key=lambda part: part.symbol)
+    return [part.symbol for part in exported], [(part.symbol, part.inlining, bitcode[part.symbol]) for part in parts]
+
+
+def _shares(exported: list[Function], count: int) -> list[list[Function]]:
+    """``exported`` in ``count`` shares that are optimised beside each other, each with all that it calls: so that the
+    largest is small."""
+    size = {part.symbol: len(part.py_func.__code__.co_code) for part in _reachable(exported)}
+    called_by = {part.symbol: {other.symbol for other in _reachable([part])} for part in exported}
+    shares: list[tuple[list[Function], set[str]]] = [([], set()) for _ in range(count)]
+
+    def weight(symbols: set[str]) -> int:
+        return sum(size[symbol] for symbol in symbols)
+
+    for part in sorted(exported, key=lambda part: -weight(called_by[part.symbol])):
+        share, symbols = min(shares, key=lambda share: weight(share[1] | called_by[part.symbol]))
+        share.append(part)
+        symbols |= called_by[part.symbol]
+    return [share for share, _ in shares if share]
+
+
+def machine_code(share: tuple[list[str], list[tuple[str, str, bytes]]]) -> bytes:
+    """An object file of a :func:`_share`."""
+    exported, parts = share
+    inlining = {symbol: attribute for symbol, attribute, _ in parts}
+    whole = _linked(code for _, _, code in parts)
     for function in (part for part in whole.functions if not part.is_declaration):
         if function.name not in exported:
             function.linkage = "internal"
-        if function.name in functions and functions[function.name].inlining:
-            function.add_function_attribute(functions[function.name].inlining)
+        if inlining.get(function.name):
+            function.add_function_attribute(inlining[function.name])
     target = target_machine()
     _optimise(whole, target)
-    _check(whole, exported)
-    declared = {function.name for function in whole.functions if function.is_declaration}
-    imports = {symbol: EXTERNALS[symbol].module for symbol in sorted(declared & EXTERNALS.keys())}
-    return NativeObject(sorted(exported), imports, bytes(target.emit_object(whole)))
+    _check(whole, set(exported))
+    return bytes(target.emit_object(whole))
 
 
 def import_all() -> None:
@@ -102,8 +133,8 @@ def import_all() -> None:
 def entries() -> set[str]:
     """The symbols of the package's functions that are called from outside."""
     own = [part for part in COMPILED if part.symbol.startswith("mcusim.")]
-    inner = {id(other) for part in own for other in called(part.py_func, NativeFunction) if other is not part}
-    return {part.symbol for part in own if id(part) not in inner}.union(ALSO)
+    inner = {other for part in own for other in _callees(part) if other is not part}
+    return {part.symbol for part in own if part not in inner}.union(ALSO)
 
 
 def _reachable(functions: Iterable[Function]) -> list[Function]:
@@ -113,8 +144,13 @@ def _reachable(functions: Iterable[Function]) -> list[Function]:
         function = waiting.pop()
         if function.symbol not in seen:
             seen[function.symbol] = function
-            waiting.extend(called(function.py_func, NativeFunction))
+            waiting.extend(_callees(function))
     return [*seen.values()]
+
+
+@cache
+def _callees(function: Function) -> tuple[NativeFunction, ...]:
+    return tuple(called(function.py_func, NativeFunction))
 
 
 def _bitcode(functions: list[Function]) -> list[bytes]:
@@ -130,42 +166,69 @@ def _bitcode(functions: list[Function]) -> list[bytes]:
 
 
 def _translated(functions: list[Function]) -> list[bytes]:
-    """Of many in several processes, which import nothing but mcusim."""
-    jobs = min(processes(None, 2), 1 + len(functions) // 20)
-    if jobs == 1 or any(not function.symbol.startswith("mcusim.") for function in functions):
+    jobs = _jobs(functions)
+    shares = [[function.symbol for function in functions[first::jobs]] for first in range(jobs)]
+    if jobs == 1:
         return _translate_all(functions)
-    workers = [_worker() for _ in range(jobs)]
+    codes = [iter(codes) for codes in _in_processes(translate, shares)]
+    return [next(codes[index % jobs]) for index in range(len(functions))]
+
+
+def translate(symbols: list[str]) -> list[bytes]:
+    """The bitcode of the package's functions of these names."""
+    import_all()
+    functions = {function.symbol: function for function in COMPILED}
+    return _translate_all(functions[symbol] for symbol in symbols)
+
+
+def _jobs(functions: list[Function]) -> int:
+    """How many processes share the work: one for few, and for functions that a new process does not know."""
+    if len(functions) < _FEW or any(not function.symbol.startswith("mcusim.") for function in functions):
+        return 1
+    return processes(None, _MOST_JOBS)
+
+
+def _in_processes(work: Callable[[Any], Any], shares: Sequence[Any]) -> list[Any]:
+    """``work`` of each share, in processes that import nothing but mcusim, from where this one does."""
+    if len(shares) == 1:
+        return [work(shares[0])]
+    workers = [_worker() for _ in shares]
     try:
-        for first, worker in enumerate(workers):
+        for worker, share in zip(workers, shares, strict=True):
             stdin = cast(IO[bytes], worker.stdin)
-            stdin.write("\n".join(function.symbol for function in functions[first::jobs]).encode())
+            pickle.dump((work.__name__, share), stdin)
             stdin.close()
-        shares = [iter(pickle.load(cast(IO[bytes], worker.stdout))) for worker in workers]
+        results = [pickle.load(cast(IO[bytes], worker.stdout)) for worker in workers]
     except (EOFError, BrokenPipeError):
         raise UsageError("a process that compiles native code ended early, perhaps out of memory") from None
     finally:
         for worker in workers:
             with worker:  # which waits, and closes its pipes
                 worker.kill()
-    return [next(shares[index % jobs]) for index in range(len(functions))]
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    return results
 
 
 def _worker() -> subprocess.Popen[bytes]:
-    """A process that translates, and imports from where this one does."""
     path = os.pathsep.join(str(Path(folder).absolute()) for folder in sys.path)
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "mcusim.native", "--translate"],
+        [sys.executable, "-P", "-m", "mcusim.native", "--work"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
     )
 
 
-def translate(symbols: list[str]) -> bytes:
-    """What :func:`_translated` reads of a process that translates the functions of these names."""
-    import_all()
-    functions = {function.symbol: function for function in COMPILED}
-    return pickle.dumps(_translate_all(functions[symbol] for symbol in symbols))
+def work(stdin: IO[bytes], stdout: IO[bytes]) -> None:
+    """What a process of :func:`_in_processes` does."""
+    name, share = pickle.load(stdin)
+    try:
+        result: Any = translate(share) if name == translate.__name__ else machine_code(share)
+    except TypeError as error:
+        result = error
+    pickle.dump(result, stdout)
 
 
 def _translate_all(functions: Iterable[Function]) -> list[bytes]:
@@ -180,7 +243,7 @@ def _translate_all(functions: Iterable[Function]) -> list[bytes]:
 
 def _translate(function: Function) -> bytes:
     """Its bitcode under its symbol, unoptimised; all else in it is internal."""
-    os.environ["NUMBA_OPT"] = "0"
+    os.environ |= {"NUMBA_OPT": "0", "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING": "1"}
     import numba
 
     from mcusim.native.numba_types import register, signature_of

@@ -1,5 +1,4 @@
-"""The stored library of native functions: two objects of machine code, one for replay and one for emulation, that
-llvmlite loads.
+"""The stored library of native functions: objects of machine code that llvmlite loads.
 
 An object is built at its first use (:mod:`mcusim.native.build`) and kept (:mod:`mcusim.native.store`) under a key of
 all it depends on (:mod:`mcusim.native.objects`). A function that is in neither, as a user's own, gets an object that is
@@ -64,7 +63,9 @@ def _load(name: str, made: NativeObject) -> None:
     import llvmlite.binding as llvm
 
     compiler = llvm.create_lljit_compiler(target_machine())
-    builder = llvm.JITLibraryBuilder().add_object_img(made.code).add_current_process()
+    builder = llvm.JITLibraryBuilder().add_current_process()
+    for file in made.files:
+        builder.add_object_img(file)
     for symbol, module in made.imports.items():
         import_module(module)
         builder.import_symbol(symbol, EXTERNALS[symbol].address)

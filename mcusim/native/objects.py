@@ -13,15 +13,18 @@ from typing import Any
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SOURCES = ("native", "memory", "cpu", "kernels", "nas_search/placement")
-EMULATION = ("mcusim.cpu.", "mcusim.memory.ports.core_data.", "mcusim.memory.ports.core_code.")
-OBJECTS = "replay", "emulation"
+_OBJECTS = {  # the first that has a symbol which begins so
+    "emulation": ("mcusim.cpu.", "mcusim.memory.ports.core_data.", "mcusim.memory.ports.core_code."),
+    "nests": ("mcusim.kernels.cost.fitted.",),
+    "search": ("mcusim.nas_search.",),
+    "replay": ("mcusim.",),
+}
+OBJECTS = tuple(_OBJECTS)
 
 
 def object_of(symbol: str) -> str:
     """The object that has a function; empty for a function from outside the package."""
-    if not symbol.startswith("mcusim."):
-        return ""
-    return "emulation" if symbol.startswith(EMULATION) else "replay"
+    return next((name for name, begins in _OBJECTS.items() if symbol.startswith(begins)), "")
 
 
 @cache

@@ -28,11 +28,11 @@ _TRANSLATIONS = "translations.bc"
 
 
 class NativeObject(NamedTuple):
-    """Machine code, the symbols that it exports, and by symbol the modules that declare what it imports."""
+    """Object files, the symbols that they export, and by symbol the modules that declare what they import."""
 
     exports: list[str]
     imports: dict[str, str]
-    code: bytes
+    files: list[bytes]
 
 
 def folders() -> list[Path]:
@@ -57,14 +57,28 @@ def read(name: str) -> NativeObject | None:
             header, _, code = rest.partition(b"\n")
             described = json.loads(header)
             if (described["name"], described["key"]) == (name, key()):
-                return NativeObject(described["exports"], described["imports"], code)
+                files = [*_parts(code, described["sizes"])]
+                return NativeObject(described["exports"], described["imports"], files)
     return None
+
+
+def _parts(code: bytes, sizes: list[int]) -> Iterator[bytes]:
+    begin = 0
+    for size in sizes:
+        yield code[begin : begin + size]
+        begin += size
 
 
 def write(name: str, made: NativeObject) -> None:
     """Into the first folder that takes it, in place of the oldest there; where none does, one line says so."""
-    described = {"name": name, "key": key(), "exports": made.exports, "imports": made.imports}
-    rest = json.dumps(described).encode() + b"\n" + made.code
+    described = {
+        "name": name,
+        "key": key(),
+        "exports": made.exports,
+        "imports": made.imports,
+        "sizes": [*map(len, made.files)],
+    }
+    rest = json.dumps(described).encode() + b"\n" + b"".join(made.files)
     content = hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
     reasons = []
     for folder in folders():
@@ -120,16 +134,14 @@ def read_translations() -> dict[str, bytes]:
             digest, _, rest = (folder / _TRANSLATIONS).read_bytes().partition(b"\n")
             if digest.decode() == hashlib.sha256(rest).hexdigest():
                 header, _, code = rest.partition(b"\n")
-                code, begin = zlib.decompress(code), 0
-                for fingerprint, size in json.loads(header):
-                    kept[fingerprint] = code[begin : begin + size]
-                    begin += size
+                fingerprints, sizes = json.loads(header)
+                kept.update(zip(fingerprints, _parts(zlib.decompress(code), sizes), strict=True))
     return kept
 
 
 def write_translations(kept: dict[str, bytes]) -> None:
     """Into the first folder that takes them; where none does, they are made again."""
-    header = json.dumps([(fingerprint, len(code)) for fingerprint, code in kept.items()]).encode()
+    header = json.dumps([[*kept], [len(code) for code in kept.values()]]).encode()
     rest = header + b"\n" + zlib.compress(b"".join(kept.values()), 1)
     content = hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
     for folder in folders():
