@@ -69,7 +69,7 @@ _HOME = {
     "calibrate": "mcusim.evidence.calibrate.calibrate",
     "compare": "mcusim.api.compare",
     "diff": "mcusim.api.diff",
-    "emulate": "mcusim.api",
+    "emulate": "mcusim.api.firmware.emulate",
     "figure": "mcusim.presentation",
     "generate": "mcusim.api.generate",
     "inspect": "mcusim.api.functions",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from io import TextIOWrapper
 from typing import Annotated, Any
@@ -19,23 +19,19 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from mcusim.commands.firmware import emulate, kernels, session
-from mcusim.commands.models import export, generate, inspect, memory, reorder
-from mcusim.commands.nas import nas_front, nas_search, nas_stats
+from mcusim.commands.command_table import COMMANDS, Commands
 from mcusim.commands.shared.defaults import defaults
 from mcusim.commands.shared.output import discard_output, fail
-from mcusim.commands.shared.policy_help import PolicyHelp
 from mcusim.commands.shared.progress import native_code
-from mcusim.commands.simulation import compare, diff, sweep
-from mcusim.commands.simulation import run as simulate
-from mcusim.commands.teaching import lab
-from mcusim.commands.tune import tune
-from mcusim.commands.validation import calibrate, validate, verify
 from mcusim.errors import McusimError, UsageError
 
 
 class _Commands(TyperGroup):
-    """Commands of one word, and of two: the second is no argument of the first."""
+    """Commands of one word, and of two: the second is no argument of the first. Each is made when it is asked for."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands: Any = Commands()
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         two = " ".join(args[:2])
@@ -46,7 +42,7 @@ class _Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """In groups, each with what its user wants."""
-        for group, commands in _COMMANDS.items():
+        for group, commands in COMMANDS.items():
             with formatter.section(group):
                 formatter.write_dl([(f"{name:13}", short) for name, _, short in commands])
 
@@ -54,7 +50,7 @@ class _Commands(TyperGroup):
 def _parts_of(args: list[str], parts: list[str]) -> Any:
     """The list of two-word commands with the same first word, where it was asked for; else it is an error."""
     if {"-h", "--help"} & {*args[1:2]}:
-        shorts = {name: short for commands in _COMMANDS.values() for name, _, short in commands}
+        shorts = {name: short for commands in COMMANDS.values() for name, _, short in commands}
         print("\n".join(f"mcusim {name:12} {shorts[name]}" for name in parts))
         raise typer.Exit
     raise UsageError(f"mcusim {args[0]} is {', '.join(parts)}: take one")
@@ -95,50 +91,6 @@ def _options(
     command = context.invoked_subcommand or ""
     context.obj = {} if no_config else defaults(command)
     context.default_map = {command: {option.replace("-", "_"): value for option, (value, _) in context.obj.items()}}
-
-
-_COMMANDS: dict[str, list[tuple[str, Callable[..., int], str]]] = {
-    "A network on a board": [
-        ("run", simulate.run, "One inference: does it fit, cycles, latency, energy, memory."),
-        ("compare", compare.compare, "Models x machines x policies in one table."),
-        ("diff", diff.diff, "What changed between two saved runs, operator by operator."),
-        ("sweep", sweep.sweep, "Many points of a study, on all cores or a cluster."),
-        ("plan", simulate.plan, "Write the program that a policy makes of a model."),
-        ("replay", simulate.replay, "Simulate a saved program."),
-    ],
-    "Networks and machines": [
-        ("models", inspect.models, "The networks that are built in memory."),
-        ("inspect", inspect.inspect, "A model's operators, MACs and peak memory."),
-        ("export", export.export, "Write a network as a .tflite."),
-        ("memory", memory.memory, "When tensors are alive, and where allocators put them."),
-        ("reorder", reorder.reorder, "The order of operators that needs least memory."),
-        ("nas front", nas_front.front, "Score against latency on several boards."),
-        ("nas search", nas_search.search, "The best networks of a search space for a board."),
-        ("nas stats", nas_stats.stats, "Which search space is the best for a board (TinyNAS)."),
-        ("machines", inspect.machines, "The boards, every figure with its basis and source."),
-    ],
-    "Compiled code": [
-        ("generate", generate.generate, "Write a model as C for a board."),
-        ("emulate", emulate.emulate, "Run firmware and see where its cycles go."),
-        ("session", session.session, "Load modules into a device, call and time functions."),
-        ("tune", tune.tune, "Tune kernels to layers and a board."),
-        ("kernels", kernels.kernels, "The sets of compiled kernels."),
-        ("kernels build", kernels.build, "Build kernel sets from their C sources."),
-    ],
-    "Trust": [
-        ("verify", verify.verify, "Prove a program right for every timing; watch a firmware."),
-        ("validate", validate.validate, "Published measurements next to simulated ones."),
-        ("calibrate", calibrate.calibrate, "Fit a machine to your own measurements."),
-    ],
-    "Teaching": [
-        ("lab", lab.lab, "Guided exercises: predict, run, compare, explain."),
-        ("lab export", lab.export, "A lab as a folder for browsers, without Python and network."),
-        ("lab collect", lab.collect, "Grades and typical mistakes of a class."),
-        ("lab check", lab.check, "Whether a lab of your own is right."),
-    ],
-}
-for _name, _function, _short in (command for commands in _COMMANDS.values() for command in commands):
-    app.command(_name, cls=PolicyHelp, short_help=_short)(_function)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -189,7 +141,7 @@ def _invoke(words: list[str]) -> int:
 
 @cache
 def _commands() -> Any:
-    """All commands as click has them, made once."""
+    """The group of all commands, made once."""
     return get_command(app)
 
 

@@ -94,11 +94,10 @@ def broken_overlays() -> str:
 
 def command_line() -> str:
     """The help of every command."""
-    from mcusim.commands.app import app
+    from mcusim.commands.command_table import Commands
 
-    names = [command.name for command in app.registered_commands if command.name]
     parts = [_NOTE + _COMMAND_LINE_HEAD]
-    for name in names:
+    for name in Commands():
         parts.append(f"## mcusim {name}\n\n```text\n{_help(name.split())}```\n")
     return "\n".join(parts)
 

@@ -8,8 +8,8 @@ from importlib import import_module
 
 import pytest
 
-from mcusim.api import emulate
 from mcusim.api.defragment import defragment
+from mcusim.api.firmware.emulate import emulate
 from mcusim.cpu.decode.decoder import Decoder
 from mcusim.errors import DoesNotFit, ImageError, UsageError
 from mcusim.image.image import load_image

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 import mcusim
-from mcusim.commands.app import app
 from mcusim.commands.app import main as command_line
+from mcusim.commands.command_table import Commands
 from mcusim.errors import McusimError, UsageError
 from mcusim.program import program_lines, read_program
 from mcusim.report.flash_text import inspection_json
@@ -43,7 +42,7 @@ FUNCTIONS: dict[str, tuple[str, dict[str, str], set[str]]] = {
 
 def options(command: str) -> set[str]:
     """Arguments and options of a command, in snake_case."""
-    found: Any = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
+    found: Any = Commands()[command]
     return {
         max((name for name in one.opts), key=len).removeprefix("--").replace("-", "_").lower()
         if one.param_type_name == "option"

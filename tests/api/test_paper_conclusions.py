@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.api import simulate
+from mcusim.api.simulate import simulate
 from mcusim.machine import load_machine
 from mcusim.measurements.published.stored import stored_rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mcusim
-from mcusim.api import Comparison, compare_cases
+from mcusim.api.compare import Comparison, compare_cases
 from mcusim.api.table_cases import tinyops_cases
 from tests.support.cases import only_with_all_cases
 from tests.support.table_2_errors import UNTUNED

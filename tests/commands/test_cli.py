@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from mcusim.commands.app import app, main
+from mcusim.commands.app import main
+from mcusim.commands.command_table import Commands
 from mcusim.text import size
 from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.errors import one_error
@@ -43,7 +44,7 @@ def test_without_a_command_it_shows_help(capsys: pytest.CaptureFixture[str]) -> 
     assert all(f"  {command} " in out for command in COMMANDS)
     assert "..." not in out.replace("[ARGS]...", "") and max(map(len, out.splitlines())) <= 80
     listed = re.findall(r"^  ([a-z ]+?)  ", out.partition("A network on a board:")[2], re.MULTILINE)
-    assert set(listed) == {command.name for command in app.registered_commands}
+    assert set(listed) == {*Commands()}
 
 
 @pytest.mark.parametrize(

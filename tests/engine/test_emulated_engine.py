@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mcusim.api import replay, simulate
+from mcusim.api.simulate import replay, simulate
 from mcusim.emulator.emulator import Emulator
 from mcusim.engine.emulated_core import EmulatedCore, Options
 from mcusim.engine.execute import run_program

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mcusim.api import replay, simulate
+from mcusim.api.simulate import replay, simulate
 from mcusim.commands.app import main
 from mcusim.engine.free_memory import stack_place
 from mcusim.errors import DoesNotFit, ProgramError

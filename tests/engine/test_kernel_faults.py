@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.api import simulate
+from mcusim.api.simulate import simulate
 from mcusim.commands.app import main
 from mcusim.errors import InputError, KernelFault
 from mcusim.kernels.compiler import compile_set

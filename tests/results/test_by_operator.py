@@ -9,7 +9,7 @@ from math import isclose
 import pytest
 
 from mcusim import load_machine, simulate
-from mcusim.api import replay
+from mcusim.api.simulate import replay
 from mcusim.program import read_program
 from mcusim.program.program import Compute
 from mcusim.results import Result, to_json

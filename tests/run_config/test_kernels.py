@@ -11,7 +11,6 @@ import mcusim
 from mcusim.errors import InputError, ProgramError, UsageError
 from mcusim.kernels.cost.profile import FOLDER
 from mcusim.machine import loader
-from mcusim.measurements.interval.published_errors import stored_errors
 from mcusim.run_config import kernel_choice as module
 from mcusim.run_config import settings as settings_module
 from mcusim.run_config.kernel_choice import Kernels, resolve, shipped_kernels
@@ -120,7 +119,6 @@ class Counted:
 
 
 def test_a_run_asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored_errors()  # which reads the boards of published rows, once a process
     loader.load_shipped.cache_clear()
     counted = Counted(monkeypatch)
     assert mcusim.simulate("figure-1", "stm32f746g-disco", kernels="cmsis", fidelity="emulate").fits

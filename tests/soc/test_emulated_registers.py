@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.api import emulate
+from mcusim.api.firmware.emulate import emulate
 from mcusim.cpu.unicorn_core import whole_pages
 from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Fault, Stop

@@ -146,7 +146,7 @@ def _run(
     program: Path, machine: str, asked: Mapping[str, Any], most: int | None, output: Output, quiet: bool
 ) -> EmulationResult:
     """Emulate with progress on standard error, Ctrl-C, and the program's output where it belongs."""
-    from mcusim.api import emulate as run
+    from mcusim.api.firmware.emulate import emulate as run
 
     with counting(program.name, most) as counter, _stopping(counter.step) as progress:
         guest = _Guest(sys.stderr if output.to_stdout else sys.stdout, counter)

@@ -7,7 +7,8 @@ from math import exp
 from statistics import median
 
 from mcusim.measurements.interval.intervals import kept
-from mcusim.measurements.interval.published_errors import QUANTITIES, PublishedError, error_model
+from mcusim.measurements.interval.published_errors import PublishedError
+from mcusim.measurements.interval.residuals import QUANTITIES, error_model
 from mcusim.measurements.published.validation_result import Coverage, ValidationRow
 from mcusim.results.measurement.interval import LEVEL
 
@@ -21,7 +22,7 @@ def coverage(errors: Sequence[PublishedError], more: Sequence[PublishedError] = 
     return tuple(
         _coverage(quantity, left_out, own, more)
         for quantity in QUANTITIES
-        if (own := [error for error in errors if error.row.quantity == quantity])
+        if (own := [error for error in errors if error.quantity == quantity])
         for left_out in LEFT_OUT
     )
 
@@ -48,7 +49,7 @@ def predicted(
     result = {}
     for error in errors:
         others = [other for other in (*errors, *more) if _apart(error.row, other.row, left_out) and other is not error]
-        result[error] = error_model(others, error.row.quantity).range(error.unmeasured, LEVEL)
+        result[error] = error_model(others, error.quantity).range(error.unmeasured, LEVEL)
     return result
 
 
@@ -60,7 +61,7 @@ def row_intervals(errors: Sequence[PublishedError], more: Sequence[PublishedErro
     """Of each row of ``errors`` the interval that rows of other sources give, in its unit."""
     result = {}
     for quantity in QUANTITIES:
-        ends = predicted([error for error in errors if error.row.quantity == quantity], "source", more)
+        ends = predicted([error for error in errors if error.quantity == quantity], "source", more)
         for published_error, (low, high) in ends.items():
             simulated = published_error.row.simulated or 0.0
             result[published_error.row] = (kept(simulated * exp(low)), kept(simulated * exp(high)))

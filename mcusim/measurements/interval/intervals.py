@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import exp, log2
 
-from mcusim.measurements.interval.published_errors import stored_errors, stored_model
+from mcusim.measurements.interval.residuals import stored_model, stored_residuals
 from mcusim.results.energy import Energy
 from mcusim.results.measurement.interval import AS_PUBLISHED, LEVEL, Interval, RatioInterval, Ratios, RunFeatures
 
@@ -22,7 +22,7 @@ def interval(of: RunFeatures, energy: Energy) -> Interval:
 
     Not modelled: what :mod:`mcusim.measurements.interval.error_model` does not model.
     """
-    rows = [stored_error.situation for stored_error in stored_errors() if stored_error.row.quantity == "latency"]
+    rows = [residual.situation for residual in stored_residuals() if residual.quantity == "latency"]
     latency, joules = (_scaled(getattr(energy, figure), _range(quantity, of)) for quantity, figure in _FIGURE.items())
     like = sum(
         (situation.machine, situation.code, situation.policy) == (of.machine, of.code, of.policy) for situation in rows
@@ -43,8 +43,7 @@ def ratios(first: tuple[RunFeatures, Energy], second: tuple[RunFeatures, Energy]
 
 def ratio_interval(first: RunFeatures, second: RunFeatures, simulated: float, quantity: str) -> RatioInterval:
     """That of the first run's figure over the second's, which is ``simulated``; ``quantity`` is a key of
-    :data:`mcusim.measurements.interval.published_errors.QUANTITIES`. Both are taken to be measured by the same
-    people."""
+    :data:`mcusim.measurements.interval.residuals.QUANTITIES`. Both are taken to be measured by the same people."""
     if first == second and simulated == 1.0:
         return RatioInterval(LEVEL, 1.0, 1.0, 1.0)  # one run
     situation, other = (replace(side, source=_USER) for side in (first, second))
@@ -68,7 +67,7 @@ def kept(value: float) -> float:
 
 def not_measured(of: RunFeatures) -> tuple[str, ...]:
     """What of a run no published row has, in words."""
-    rows = [stored_error.situation for stored_error in stored_errors() if stored_error.row.quantity == "latency"]
+    rows = [residual.situation for residual in stored_residuals() if residual.quantity == "latency"]
     texts = []
     for name, words in (("machine", "machine {}"), ("code", "kernels {}"), ("policy", "policy {}")):
         if all(getattr(situation, name) != getattr(of, name) for situation in rows):

@@ -7,35 +7,27 @@ measurements themselves, of which the publications say nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache
 from math import log
 
 from mcusim.machine import load_shipped
-from mcusim.measurements.interval.error_model import CURRENT, ErrorModel
+from mcusim.measurements.interval.residuals import QUANTITIES, Residual
 from mcusim.measurements.interval.situation import SHARE, code_of
 from mcusim.measurements.published.stored import stored_outcomes, stored_rows
 from mcusim.measurements.published.validation_result import ValidationRow
 from mcusim.results.measurement.interval import RunFeatures
 
-QUANTITIES = ("latency", "energy")
 _UNKNOWN = "flags unknown"  # how a published build says so
 
 Figures = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PublishedError:
-    """``error`` is ln(measured / simulated) of ``row``, whose run was in ``situation``."""
+class PublishedError(Residual):
+    """The residual of ``row``."""
 
     row: ValidationRow
-    situation: RunFeatures
-    error: float
-
-    @property
-    def unmeasured(self) -> RunFeatures:
-        """The same run as a user's: of no publication."""
-        return replace(self.situation, source=None)
 
 
 def published_errors(rows: Iterable[ValidationRow], figures: Figures) -> tuple[PublishedError, ...]:
@@ -44,7 +36,8 @@ def published_errors(rows: Iterable[ValidationRow], figures: Figures) -> tuple[P
     for row in rows:
         counts = row.quantity in QUANTITIES and row.use == "validate" and row.policy
         if counts and row.simulated and row.run in figures:
-            errors.append(PublishedError(row, _situation(row, figures[row.run]), log(row.measured / row.simulated)))
+            situation, error = _situation(row, figures[row.run]), log(row.measured / row.simulated)
+            errors.append(PublishedError(row.quantity, situation, error, row))
     return tuple(errors)
 
 
@@ -68,20 +61,3 @@ def stored_errors() -> tuple[PublishedError, ...]:
     """From the figures that ship."""
     outcomes = stored_outcomes()
     return published_errors(stored_rows(), {run.command: outcome.figures for run, outcome in outcomes.items()})
-
-
-def error_model(errors: Iterable[PublishedError], quantity: str) -> ErrorModel:
-    """Fitted to those of ``quantity``."""
-    own = [error for error in errors if error.row.quantity == quantity]
-    current = CURRENT if quantity == "energy" else 0.0
-    return ErrorModel(
-        [published_error.situation for published_error in own],
-        [published_error.error for published_error in own],
-        current,
-    )
-
-
-@lru_cache(maxsize=len(QUANTITIES))
-def stored_model(quantity: str) -> ErrorModel:
-    """Fitted to the figures that ship."""
-    return error_model(stored_errors(), quantity)

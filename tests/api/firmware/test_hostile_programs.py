@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.api import emulate
+from mcusim.api.firmware.emulate import emulate
 from tests.support.cases import sample_size
 from tests.support.images.hostile_programs import ABUSES, FLASH, Piece, halfwords, hostile_program, load
 

@@ -7,9 +7,9 @@ import random
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-from mcusim.commands.app import app, main
+from mcusim.commands.app import main
+from mcusim.commands.command_table import Commands
 from mcusim.commands.shared.defaults import COMMANDS, NAME, SWITCH, defaults, places
 from mcusim.errors import InputError
 from mcusim.program import read_program
@@ -29,7 +29,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_option_that_may_have_a_default_is_one() -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]
+    commands = Commands()
     for command, options in COMMANDS.items():
         names = {parameter.name for parameter in commands[command].params}
         assert {option.replace("-", "_") for option in options} <= names, command

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from mcusim.commands.app import app
+from mcusim.commands.command_table import Commands, function_of
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Planning, Values, Written
 from mcusim.commands.shared.policy_help import PlanFlags
@@ -85,8 +85,8 @@ def test_a_group_reads_its_texts() -> None:
 
 def test_no_command_takes_more_than_fifteen_parameters_by_hand() -> None:
     counts = {}
-    for one in app.registered_commands:
-        assert one.callback is not None
-        counts[one.name] = len(signature(getattr(one.callback, "__wrapped__", one.callback)).parameters)
+    for name in Commands():
+        function = function_of(name)
+        counts[name] = len(signature(getattr(function, "__wrapped__", function)).parameters)
     assert {name: count for name, count in counts.items() if count > 15} == {}
-    assert counts["run"] == 11 and len(signature(app.registered_commands[0].callback or command).parameters) == 28
+    assert counts["run"] == 11 and len(signature(function_of("run")).parameters) == 28

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from mcusim.api import emulate, simulate
+from mcusim.api.firmware.emulate import emulate
 from mcusim.api.plan_memory import memory, priced
+from mcusim.api.simulate import simulate
 from mcusim.evidence.validate import validate as study
 from mcusim.evidence.validate.validate import stored_validation, validate
 from mcusim.evidence.validate.validation_runs import perform

@@ -12,10 +12,10 @@ import pytest
 import mcusim
 from mcusim.evidence.validate.validate import stored_validation
 from mcusim.machine import load_machine
-from mcusim.measurements.interval import published_errors as module
 from mcusim.measurements.interval.coverage import coverage
 from mcusim.measurements.interval.error_model import FLAGS
-from mcusim.measurements.interval.published_errors import QUANTITIES, published_errors, stored_errors
+from mcusim.measurements.interval.published_errors import PublishedError, published_errors, stored_errors
+from mcusim.measurements.interval.residuals import QUANTITIES, stored_model, stored_residuals
 from mcusim.measurements.published.stored import stored_outcomes, stored_rows
 from mcusim.results import Result
 from mcusim.results.measurement.interval import Interval
@@ -44,6 +44,11 @@ def test_only_rows_that_nothing_was_fitted_to_count() -> None:
     before, after = (published_errors(rows, figures) for rows in (stored_rows(), worse))
     assert [(one.situation, one.error) for one in before] == [(one.situation, one.error) for one in after]
     assert {one.row.source for one in before} & {"Liberis & Lane 2019"} == set()  # context
+
+
+def test_what_ships_is_of_the_published_rows() -> None:
+    """Else scripts/evidence/validation has not been run."""
+    assert [one.to_json() for one in stored_residuals()] == [one.to_json() for one in stored_errors()]
 
 
 def test_it_is_about_this_run_and_says_what_it_rests_on() -> None:
@@ -122,7 +127,7 @@ def test_published_rows_of_other_sources_and_boards_are_inside() -> None:
 
 
 def test_latency_of_measured_combinations_is_known_to_a_fifth() -> None:
-    model = module.stored_model("latency")
+    model = stored_model("latency")
     measured = [one for one in stored_errors() if one.row.quantity == "latency" and one.situation.flags_known]
     half = sorted(
         50 * (2.718281828 ** (high) - 2.718281828 ** (low))
@@ -137,7 +142,7 @@ def test_coverage_counts_what_is_outside() -> None:
     errors = stored_errors()
     before = {(one.quantity, one.left_out): one for one in coverage(errors)}
     first = next(one for one in errors if one.row.quantity == "latency")
-    broken = [module.PublishedError(one.row, one.situation, 2.3) if one is first else one for one in errors]
+    broken = [PublishedError(one.quantity, one.situation, 2.3, one.row) if one is first else one for one in errors]
     after = {(one.quantity, one.left_out): one for one in coverage(broken)}
     assert after["latency", "row"].covered < after["latency", "row"].count
     assert after["latency", "row"].half_width > before["latency", "row"].half_width

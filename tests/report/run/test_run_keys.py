@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcusim import load_machine, simulate
-from mcusim.api import replay
+from mcusim.api.simulate import replay
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.model.operators import opaque
 from mcusim.program import read_program

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mcusim.api import emulate
+from mcusim.api.firmware.emulate import emulate
 from mcusim.machine import Machine
 from mcusim.results.emulation import EmulationResult
 
