@@ -38,19 +38,37 @@ _FEW = 40  # functions that are quicker translated here than in processes that h
 _MOST_JOBS = 4  # each takes some 200 MB
 INLINING = 100
 """LLVM's threshold. With its own for this level, 250, optimising takes longer, and replay gains nothing."""
-# called from Python, by a test perhaps, and by other native functions too; what no native function calls needs no
-# mention
-ALSO = (
+# called from Python, by a test perhaps, and by other native functions too; what no native function calls is called from
+# Python for certain
+FROM_PYTHON = (
     "mcusim.cpu.hooks.accesses.begin",
+    "mcusim.cpu.hooks.blocks.leave",
     "mcusim.cpu.hooks.blocks.slot_of",
     "mcusim.cpu.hooks.race_detector.accessed",
     "mcusim.cpu.hooks.race_detector.asked",
     "mcusim.cpu.hooks.race_detector.pushed",
     "mcusim.cpu.hooks.race_detector.raced",
+    "mcusim.cpu.hooks.race_detector.turn",
+    "mcusim.cpu.notes.note",
+    "mcusim.cpu.system.exception_layout.index_of",
+    "mcusim.cpu.system.exception_layout.number_of",
+    "mcusim.cpu.system.nvic.add",
+    "mcusim.cpu.system.nvic.drop",
+    "mcusim.cpu.system.nvic.group",
+    "mcusim.cpu.system.nvic.has",
+    "mcusim.cpu.system.nvic.highest",
+    "mcusim.cpu.system.nvic.pend",
+    "mcusim.cpu.system.ppb.caches",
+    "mcusim.cpu.system.ppb_words.put",
+    "mcusim.cpu.system.ppb_words.word",
+    "mcusim.cpu.system.systick.expire",
     "mcusim.kernels.cost.counted.access_streams.block_of_pair",
     "mcusim.kernels.cost.counted.access_streams.column",
+    "mcusim.memory.cache.tags.held",
     "mcusim.memory.dma.arbitration.advance",
+    "mcusim.memory.dma.arbitration.complete",
     "mcusim.memory.dma.arbitration.mark_shared",
+    "mcusim.memory.dma.arbitration.next_turn",
     "mcusim.memory.ports.core_code.fetch",
     "mcusim.memory.ports.core_code.fetch_while",
     "mcusim.memory.ports.core_data.access",
@@ -134,7 +152,7 @@ def entries() -> set[str]:
     """The symbols of the package's functions that are called from outside."""
     own = [part for part in COMPILED if part.symbol.startswith("mcusim.")]
     inner = {other for part in own for other in _callees(part) if other is not part}
-    return {part.symbol for part in own if part not in inner}.union(ALSO)
+    return {part.symbol for part in own if part not in inner}.union(FROM_PYTHON)
 
 
 def _reachable(functions: Iterable[Function]) -> list[Function]:

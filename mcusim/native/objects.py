@@ -14,8 +14,8 @@ from typing import Any
 PACKAGE = Path(__file__).resolve().parents[1]
 SOURCES = ("native", "memory", "cpu", "kernels", "nas_search/placement")
 _OBJECTS = {  # the first that has a symbol which begins so
-    "emulation": ("mcusim.cpu.", "mcusim.memory.ports.core_data.", "mcusim.memory.ports.core_code."),
-    "nests": ("mcusim.kernels.cost.fitted.",),
+    "emulation": ("mcusim.cpu.", "mcusim.memory.ports.core_data."),
+    "nests": ("mcusim.kernels.cost.fitted.", "mcusim.memory.ports.core_code."),
     "search": ("mcusim.nas_search.",),
     "replay": ("mcusim.",),
 }

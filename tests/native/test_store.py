@@ -14,7 +14,8 @@ from mcusim.native import library, objects, store
 from mcusim.native.compile_progress import on_compile
 from mcusim.native.store import NativeObject
 
-MADE = NativeObject(["mcusim.a", "mcusim.b"], {"uc_reg_read": "mcusim.cpu.hooks.unicorn_calls"}, [b"code\n" * 40, b"more\n" * 59])
+IMPORTS = {"uc_reg_read": "mcusim.cpu.hooks.unicorn_calls"}
+MADE = NativeObject(["mcusim.a", "mcusim.b"], IMPORTS, [b"code\n" * 40, b"more\n" * 59])
 
 
 @pytest.fixture
