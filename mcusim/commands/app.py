@@ -26,7 +26,7 @@ from mcusim.commands.shared.progress import native_code
 from mcusim.errors import McusimError, UsageError
 
 
-class _Commands(TyperGroup):
+class _CommandGroup(TyperGroup):
     """Commands of one word, and of two: the second is no argument of the first. Each is made when it is asked for."""
 
     def __init__(self, **attributes: Any) -> None:
@@ -58,7 +58,7 @@ def _parts_of(args: list[str], parts: list[str]) -> Any:
 
 app = typer.Typer(
     name="mcusim",
-    cls=_Commands,
+    cls=_CommandGroup,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
