@@ -21,6 +21,7 @@ from typer.main import get_command
 
 from mcusim.commands.command_table import COMMANDS, Commands
 from mcusim.commands.shared.defaults import defaults
+from mcusim.commands.shared.light_parameters import light
 from mcusim.commands.shared.output import discard_output, fail
 from mcusim.commands.shared.progress import native_code
 from mcusim.errors import McusimError, UsageError
@@ -32,6 +33,10 @@ class _CommandGroup(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands: Any = Commands()
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Those of typer, without what makes them slow."""
+        return light(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         two = " ".join(args[:2])

@@ -17,6 +17,7 @@ from typer.main import get_command
 
 from mcusim.commands.shared.defaults import taken
 from mcusim.commands.shared.file_endings import require_endings
+from mcusim.commands.shared.light_parameters import light
 from mcusim.commands.shared.output import note
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class PolicyHelp(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """The declared options come before the last one, ``--help``."""
         parameters = super().get_params(ctx)
-        return [*parameters[:-1], *_declared(self.callback), *parameters[-1:]]
+        return light([*parameters[:-1], *_declared(self.callback), *parameters[-1:]])
 
     def invoke(self, ctx: Any) -> Any:
         """Say which options have defaults from a file, then run."""

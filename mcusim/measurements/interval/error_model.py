@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcusim.results.measurement.interval import RunFeatures
 
@@ -68,37 +68,83 @@ _SCALES = [0.01 * 1.25**step for step in range(18)]  # 1 % to 44 %
 _LIGHT = 1e-3  # of a point's weight in the grid, which is left out
 
 
+class _Alike:
+    """How alike each of ``first`` and each of ``second`` are in each effect, 0 to 1, as matrices."""
+
+    def __init__(self, first: Sequence[RunFeatures], second: Sequence[RunFeatures]) -> None:
+        self._first, self._second = first, second
+        self.same = self._matrix(lambda a, b: a is b)
+
+    def _matrix(self, of: Callable[[RunFeatures, RunFeatures], float]) -> Array:
+        import numpy as np
+
+        values = [[of(a, b) for b in self._second] for a in self._first]
+        return np.array(values, float).reshape(len(self._first), len(self._second))
+
+    def equal(self, *names: str) -> Array:
+        """1 where all these features are equal."""
+        keys = [[tuple(getattr(run, name) for name in names) for run in side] for side in (self._first, self._second)]
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys[0] + keys[1]))}
+        return self._apart(lambda a, b: a == b, *([numbers[key] for key in side] for side in keys))
+
+    def _apart(self, of: Callable[[Array, Array], Array], first: Any, second: Any) -> Array:
+        import numpy as np
+
+        return of(np.array(first, float)[:, None], np.array(second, float)[None, :]).astype(float)
+
+    def common(self, without: Container[str] = ()) -> Array:
+        """Sum of the smaller of the two shares of each type of operator, but for those of ``without``."""
+        import numpy as np
+
+        runs = (*self._first, *self._second)
+        names = [*dict.fromkeys(name for run in runs for name, _ in run.mix if name not in without)]
+        shares = [dict(run.mix) for run in runs]
+        table = np.array([[mix.get(name, 0.0) for name in names] for mix in shares]).reshape(len(runs), len(names))
+        count = len(self._first)
+        smaller: Array = np.minimum(table[:count, None], table[None, count:])
+        return smaller.sum(axis=2)
+
+    def of(self, effect: str) -> Array:
+        """That of one of :data:`WEIGHTS`."""
+        import numpy as np
+
+        if effect in _BY_VALUE:
+            return self.equal(effect)
+        if effect == "mix":
+            return self.common()
+        if effect == "source":
+            unknown = np.array([run.source is None for run in self._first], bool)[:, None]
+            return np.maximum(self.same, np.where(unknown, 0.0, self.equal("source")))
+        if effect == "clock":
+            clocks = [[math.log2(run.clock) for run in side] for side in (self._first, self._second)]
+            return self._apart(lambda a, b: np.exp(-((a - b) ** 2) / 2), *clocks)
+        return np.ones_like(self.same)
+
+    def likeness(self, effects: Iterable[str]) -> Array:
+        """Sum over ``effects`` of weight times likeness."""
+        import numpy as np
+
+        return sum((WEIGHTS[name] * self.of(name) for name in effects), np.zeros_like(self.same))
+
+    def own(self) -> Array:
+        """The part of s^2 that two rows share."""
+        import numpy as np
+
+        return np.where(self.same > 0, 1.0, OF_MODEL * self.equal("model", "machine"))
+
+    def flags(self) -> Array:
+        """Covariance by unknown flags, which rows share that one source has of the same kernels."""
+        import numpy as np
+
+        known = [np.array([run.flags_known for run in side], bool) for side in (self._first, self._second)]
+        unknown = ~known[0][:, None] & ~known[1][None, :]
+        alike: Array = np.maximum(self.same, self.equal("source", "code"))
+        return FLAGS**2 * unknown * alike
+
+
 def likeness(a: RunFeatures, b: RunFeatures, effects: Iterable[str] = WEIGHTS) -> float:
     """Sum over ``effects`` of weight times likeness, 0 to 1, of two situations."""
-    return sum(WEIGHTS[name] * _alike(a, b, name) for name in effects)
-
-
-def _alike(a: RunFeatures, b: RunFeatures, effect: str) -> float:
-    if effect in _BY_VALUE:
-        return float(getattr(a, effect) == getattr(b, effect))
-    if effect == "clock":
-        return math.exp(-((math.log2(a.clock / b.clock)) ** 2) / 2)
-    if effect == "mix":
-        return _common(a, b)
-    return float(effect == "all" or a is b or (a.source is not None and a.source == b.source))
-
-
-def _common(a: RunFeatures, b: RunFeatures, without: Container[str] = ()) -> float:
-    """Sum of the smaller of the two shares of each type of operator, but for those of ``without``."""
-    shares = dict(b.mix)
-    return sum(min(share, shares.get(name, 0.0)) for name, share in a.mix if name not in without)
-
-
-def _own(a: RunFeatures, b: RunFeatures) -> float:
-    """The part of s^2 that two rows share."""
-    return 1.0 if a is b else OF_MODEL * (a.model == b.model and a.machine == b.machine)
-
-
-def _flags(a: RunFeatures, b: RunFeatures) -> float:
-    """Covariance by unknown flags, which rows share that one source has of the same kernels."""
-    if a.flags_known or b.flags_known or not (a is b or (a.source, a.code) == (b.source, b.code)):
-        return 0.0
-    return FLAGS**2
+    return float(_Alike([a], [b]).likeness(effects)[0, 0])
 
 
 @dataclass(frozen=True)
@@ -146,19 +192,12 @@ class ErrorModel:
         weights = weights[kept] / weights[kept].sum()
         return _Grid(t[kept] ** 2, s[kept] ** 2, weights, inverse[kept], solved[kept])
 
-    def _assumption(self, a: RunFeatures, b: RunFeatures) -> float:
-        """Covariance by what the rows do not speak of."""
-        new = PRIOR**2 * (likeness(a, b, self._assumed) + WEIGHTS["mix"] * _common(a, b, self._met))
-        return new + _flags(a, b) + self._current**2 * (a.machine == b.machine) * _alike(a, b, "source")
-
     def _covariance(self, first: Sequence[RunFeatures], second: Sequence[RunFeatures], t2: Array, s2: Array) -> Array:
-        import numpy as np
-
-        def matrix(of: Callable[[RunFeatures, RunFeatures], float]) -> Array:
-            return np.array([[of(a, b) for b in second] for a in first]).reshape(len(first), len(second))
-
-        shared, own = matrix(lambda a, b: likeness(a, b, self._learned)), matrix(_own)
-        return t2[:, None, None] * shared + s2[:, None, None] * own + matrix(self._assumption)
+        alike = _Alike(first, second)
+        # by what the rows do not speak of
+        assumed = PRIOR**2 * (alike.likeness(self._assumed) + WEIGHTS["mix"] * alike.common(without=self._met))
+        assumed += alike.flags() + self._current**2 * alike.equal("machine") * alike.of("source")
+        return t2[:, None, None] * alike.likeness(self._learned) + s2[:, None, None] * alike.own() + assumed
 
     def range(self, of: RunFeatures, level: float) -> tuple[float, float]:
         """Low and high of the error of a measurement of ``of``, which it is within with probability ``level``."""
