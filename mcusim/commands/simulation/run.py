@@ -169,13 +169,14 @@ def _advised(
 def _simulate(
     model: str, planned: PlannedModel, fidelity: str, files: _Files, chosen: Settings
 ) -> Result | FidelityComparison:
-    from mcusim.api.fidelity_comparison import simulate_both
     from mcusim.api.simulate import changed, simulate_loaded
 
     overrides = planned.planning.overrides
     graph, target = planned.graph(model, chosen), changed(planned.machine, overrides)
     check_outputs(files.values.output, len(graph.outputs))
     if fidelity == "both":
+        from mcusim.api.fidelity_comparison import simulate_both
+
         return simulate_both(graph, target, chosen)
     return simulate_loaded(graph, target, chosen)
 

@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcusim.results.measurement.interval import RunFeatures
 
@@ -101,8 +101,7 @@ class _Alike:
         shares = [dict(run.mix) for run in runs]
         table = np.array([[mix.get(name, 0.0) for name in names] for mix in shares]).reshape(len(runs), len(names))
         count = len(self._first)
-        smaller: Array = np.minimum(table[:count, None], table[None, count:])
-        return smaller.sum(axis=2)
+        return cast("Array", np.minimum(table[:count, None], table[None, count:]).sum(axis=2))
 
     def of(self, effect: str) -> Array:
         """That of one of :data:`WEIGHTS`."""
@@ -138,8 +137,7 @@ class _Alike:
 
         known = [np.array([run.flags_known for run in side], bool) for side in (self._first, self._second)]
         unknown = ~known[0][:, None] & ~known[1][None, :]
-        alike: Array = np.maximum(self.same, self.equal("source", "code"))
-        return FLAGS**2 * unknown * alike
+        return cast("Array", FLAGS**2 * unknown * np.maximum(self.same, self.equal("source", "code")))
 
 
 def likeness(a: RunFeatures, b: RunFeatures, effects: Iterable[str] = WEIGHTS) -> float:
