@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.native import library, objects
+from mcusim.native import library
+from mcusim.native.objects import OBJECTS, PACKAGE
 from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import REPOSITORY
 
@@ -38,7 +39,7 @@ policies = ["internal", "tinyops"]
     ("poisoned", "lines"),
     [
         (
-            COMPILER + TABLES + EMULATION,
+            COMPILER + TABLES + EMULATION + ["pydantic"],
             [
                 "run ds-cnn -m f746",
                 "run ds-cnn -m f746 --policy tinyops --json run.json",
@@ -62,7 +63,7 @@ policies = ["internal", "tinyops"]
     ],
 )
 def test_a_command_imports_what_it_needs(poisoned: list[str], lines: list[str], tmp_path: Path) -> None:
-    for name in objects.OBJECTS:
+    for name in OBJECTS:
         library.prepared(name)
     for name in poisoned:
         (tmp_path / f"{name}.py").write_text(POISON)
@@ -70,7 +71,7 @@ def test_a_command_imports_what_it_needs(poisoned: list[str], lines: list[str], 
     done = subprocess.run(
         [sys.executable, "-c", COMMANDS, *lines],
         text=True, capture_output=True, timeout=LONGEST_WAIT, check=False, cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{PACKAGE.parent}"},
     )  # fmt: skip
     assert [line for line in lines if f"{line} 0\n" not in done.stderr] == [], done.stderr[-2000:]
     assert [path.name for path in tmp_path.glob("*.imported")] == []
