@@ -39,7 +39,7 @@ policies = ["internal", "tinyops"]
     ("poisoned", "lines"),
     [
         (
-            COMPILER + TABLES + EMULATION + ["pydantic"],
+            COMPILER + TABLES + EMULATION,
             [
                 "run ds-cnn -m f746",
                 "run ds-cnn -m f746 --policy tinyops --json run.json",
@@ -50,6 +50,7 @@ policies = ["internal", "tinyops"]
                 "diff run.json run.json",
             ],
         ),
+        (["pydantic"], ["run ds-cnn -m f746", "memory figure-1", "--version"]),
         (COMPILER + EMULATION, ["sweep study.toml -o study.parquet --jobs 2"]),
         (
             COMPILER + TABLES,
