@@ -133,7 +133,7 @@ class ReplayCore:
         places = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
         calls.fetch(memory, self.code, g, task.rows, self.profile, self.costs, compute)
         compute = calls.away(memory, self.code, self.costs, compute)
-        calls.replay_call(memory, g, task.rows, places, self.profile, self.costs)
+        self.memory.call(lambda: calls.replay_call(memory, g, task.rows, places, self.profile, self.costs))
         return compute * TICK
 
     def kernel(self, task: Compute) -> str:

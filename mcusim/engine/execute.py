@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from mcusim.engine.board_rules import require_aligned_accesses
 from mcusim.engine.core_model import ReplayCore
 from mcusim.engine.disturbance import Disturbance
+from mcusim.engine.kept_runs import KEPT_RUNS
 from mcusim.engine.recorded.core import RecordedCore
 from mcusim.engine.run import CAUSES, Invocation, OperatorRun, Run
 from mcusim.engine.system import CoreModel, System
@@ -52,7 +53,11 @@ def execute_series(
     runtime = recorded_runtime(program.header.options)
     core = ReplayCore(profile, machine, code_address(machine, code), overhead, opaque, runtime)
     require_aligned_accesses(program, machine, core.profile, core.memory.state, opaque)
+    keeps = invocations == 1 and film is None and not core.costs.fitted
+    kept = KEPT_RUNS.begin(program, core.memory, core.profile, core.code) if keeps else None
     run = run_program(program, machine, core, profile.name, "replay", film=film)
+    if kept is not None:
+        KEPT_RUNS.end(kept, core.memory)
     return run, tuple(run_again(program, machine, core, run, invocations - 1))
 
 

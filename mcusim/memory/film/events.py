@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from mcusim.memory.kept_streams.layout import KeptState
 from mcusim.native.structs import POINTER, Struct, Structs, Words
 
 # kinds, with their three numbers: address, bytes of each and how many accesses, ticks of stall, of the core's loads,
@@ -50,3 +51,4 @@ class FilmState(Struct):
     events: Annotated[FilmEvents, POINTER]
     lost: int
     lost_since: int
+    kept: Annotated[KeptState, POINTER]  # a recording in place of a film, 0: none

@@ -10,6 +10,7 @@ Not modelled: events beyond the room there is; how many were lost, and when the 
 from __future__ import annotations
 
 from mcusim.memory.film.events import MANY
+from mcusim.memory.kept_streams import record as kept_streams
 from mcusim.memory.state_layout import MemoryState
 from mcusim.native import host_memory as host
 from mcusim.native.functions import shared
@@ -20,6 +21,9 @@ from mcusim.native.structs import address_of
 def note(memory: MemoryState, kind: int, a: int, b: int, c: int) -> None:
     """Write an event of the moment ``memory.now`` down, if it is in the window."""
     film, now = memory.film, memory.now
+    if film.kept:
+        kept_streams.changed(memory, kind, a, b)
+        return
     if now >= film.until or (film.begun == 0 and now < film.since):
         return
     if film.begun == 0:

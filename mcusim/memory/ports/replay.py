@@ -16,6 +16,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.cache import replacement, tags
 from mcusim.memory.film import events
 from mcusim.memory.film import record as film
+from mcusim.memory.kept_streams import record as kept_streams
 from mcusim.memory.operand_stalls import charge
 from mcusim.memory.state_layout import (
     AccessStream,
@@ -49,8 +50,12 @@ def visit_in(memory: MemoryState, addresses: AddressRange, stream: AccessStream,
     if stall:
         charge(memory, address, stall)
     if memory.film:
-        kind = events.STORE if write else events.LOAD
-        film.note(memory, kind, address, stream.size + (n << events.MANY), stall)
+        if memory.film.kept:
+            memory.film.kept.stall = stall
+            kept_streams.accessed(memory, addresses, stream, address, n)
+        else:
+            kind = events.STORE if write else events.LOAD
+            film.note(memory, kind, address, stream.size + (n << events.MANY), stall)
     memory.now += n * gap + stall
     return stall
 

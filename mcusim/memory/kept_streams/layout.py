@@ -1,0 +1,43 @@
+"""How a kept stream is written: two words an event, and the state of a recording."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from mcusim.native.structs import POINTER, Struct, Words
+
+# kinds of events: core work alone; a line is filled, and another one perhaps written back; accesses past the cache; a
+# line is written back by maintenance
+WORK, FILL, RUN, WRITE = range(4)
+# bits of an event's first word, from the lowest: kind, whether it is a store, whether other streams come in between,
+# log2 of the bytes of an access, which of the ranges, how many accesses, ticks of core work with each, ticks of core
+# work before it
+KIND, STORE, BETWEEN, SIZE, RANGE, COUNT, GAP, DUE = 2, 1, 1, 3, 4, 12, 18, 22
+STORE_AT = KIND
+BETWEEN_AT = STORE_AT + STORE
+SIZE_AT = BETWEEN_AT + BETWEEN
+RANGE_AT = SIZE_AT + SIZE
+COUNT_AT = RANGE_AT + RANGE
+GAP_AT = COUNT_AT + COUNT
+DUE_AT = GAP_AT + GAP
+# of its second word: the address, and one more than the number of the line that is written back
+ADDRESS = 32
+
+
+class KeptState(Struct):
+    """A recording: ``events`` has room for ``most``; ``mark``: when the core's work since the last event began;
+    ``filled``: a line was since the last access, and ``displaced`` was written back for it (its number, -1: none);
+    ``stall``: of the access that is noted; ``ranges``: offsets of the address ranges met; ``failed``: something did not
+    fit."""
+
+    events: Annotated[Words, POINTER]
+    count: int
+    most: int
+    mark: int
+    filled: int
+    displaced: int
+    stall: int
+    known: int
+    ranges: Annotated[Words, 1 << RANGE]
+    last_operand: int  # of the last event, where accesses to memory without state may be added to it
+    failed: int

@@ -1,0 +1,91 @@
+"""Playing a kept stream: the same devices, moment by moment, without the cache in front of them.
+
+Accesses and bytes are not counted here: they are those of the recording.
+"""
+
+from __future__ import annotations
+
+from mcusim.memory import devices, range_lookup
+from mcusim.memory.kept_streams import layout as K
+from mcusim.memory.kept_streams.layout import KeptState
+from mcusim.memory.operand_stalls import charge
+from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, RegionState
+from mcusim.native.functions import inlined, native
+
+
+@inlined
+def written(memory: MemoryState, addresses: AddressRange, tag: int, start: int) -> int:
+    """Line number ``tag`` of the data cache goes to its memory, near ``addresses`` perhaps, from ``start`` on; the
+    ticks that takes."""
+    size = CacheState(memory, memory.data_cache).line_bytes
+    address = tag * size
+    if address < addresses.low or address >= addresses.high:
+        addresses = AddressRange(memory, range_lookup.find(memory, address))
+    region = RegionState(memory, addresses.region)
+    memory.line_start = max(start, region.busy_until)
+    devices.line(memory, region, address, size, 1)
+    return memory.line_last
+
+
+@inlined
+def filled(memory: MemoryState, addresses: AddressRange, first: int, second: int) -> int:
+    """A line is filled, and another one perhaps written back: the core's stall in ticks."""
+    size = CacheState(memory, memory.data_cache).line_bytes
+    region = RegionState(memory, addresses.region)
+    address, displaced = second & (1 << K.ADDRESS) - 1, (second >> K.ADDRESS) - 1
+    now = memory.now
+    start = memory.line_start = max(now, region.busy_until)
+    devices.line(memory, region, address & -size, size, 0)
+    until_first, until_last = memory.line_first, memory.line_last
+    if displaced >= 0:
+        written(memory, addresses, displaced, start + until_last)
+    wait = start - now
+    if (first >> K.STORE_AT) & 1:
+        return max(0, wait - until_last)
+    n, gap = (first >> K.COUNT_AT) & (1 << K.COUNT) - 1, (first >> K.GAP_AT) & (1 << K.GAP) - 1
+    return max(wait + until_first, wait + until_last - (n - 1) * gap)
+
+
+@inlined
+def run(memory: MemoryState, addresses: AddressRange, first: int, address: int) -> int:
+    """Accesses past the cache: the core's stall in ticks."""
+    stream = memory.other_stream
+    stream.size, stream.write = 1 << ((first >> K.SIZE_AT) & (1 << K.SIZE) - 1), (first >> K.STORE_AT) & 1
+    stream.interleaved = (first >> K.BETWEEN_AT) & 1
+    stream.gap = (first >> K.GAP_AT) & (1 << K.GAP) - 1
+    n = (first >> K.COUNT_AT) & (1 << K.COUNT) - 1
+    return devices.run(memory, RegionState(memory, addresses.region), stream, address, n)
+
+
+@native
+def play(memory: MemoryState, kept: KeptState) -> None:
+    """A kernel call's stream."""
+    for i in range(kept.count):
+        first, second = kept.events[2 * i], kept.events[2 * i + 1]
+        kind = first & (1 << K.KIND) - 1
+        memory.now += first >> K.DUE_AT
+        if kind == K.WORK:
+            continue
+        addresses = AddressRange(memory, kept.ranges[(first >> K.RANGE_AT) & (1 << K.RANGE) - 1])
+        if kind == K.FILL:
+            stall = filled(memory, addresses, first, second)
+        else:
+            stall = run(memory, addresses, first, second)
+        if stall:
+            RegionState(memory, addresses.region).stall += stall
+            charge(memory, second & (1 << K.ADDRESS) - 1, stall)
+            memory.now += stall
+
+
+@native
+def maintain(memory: MemoryState, kept: KeptState) -> int:
+    """The lines that cache maintenance writes back: the ticks that takes; the clock stays."""
+    before = memory.now
+    for i in range(kept.count):
+        tag = kept.events[2 * i + 1]
+        address = tag * CacheState(memory, memory.data_cache).line_bytes
+        addresses = AddressRange(memory, range_lookup.find(memory, address))
+        memory.now += written(memory, addresses, tag, memory.now)
+    ticks = memory.now - before
+    memory.now = before
+    return ticks
