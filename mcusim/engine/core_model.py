@@ -18,7 +18,7 @@ from mcusim.machine.description import Dma, Machine
 from mcusim.memory.state_builder import WritingSide
 from mcusim.memory.state_layout import TICK, MemoryState
 from mcusim.memory.system import CAUSE, AccessStats, MemorySystem
-from mcusim.program.program import Compute, Transfer, Work
+from mcusim.program.program import Compute, Program, Transfer, Work
 from mcusim.runtime.planning_costs import operator_cycles, stated
 from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime
 
@@ -135,6 +135,11 @@ class ReplayCore:
         compute = calls.away(memory, self.code, self.costs, compute)
         self.memory.call(lambda: calls.replay_call(memory, g, task.rows, places, self.profile, self.costs))
         return compute * TICK
+
+    def is_counted(self, program: Program) -> bool:
+        """Whether no kernel call of the program is a fitted nest."""
+        shapes = {task.geometry for task in program.tasks if isinstance(task, Compute)}
+        return not any(self.profile.of_call(shape).core(self.isa).fitted for shape in shapes)
 
     def kernel(self, task: Compute) -> str:
         """The kind of a fitted profile, the variant of a counted one."""

@@ -53,7 +53,8 @@ def execute_series(
     runtime = recorded_runtime(program.header.options)
     core = ReplayCore(profile, machine, code_address(machine, code), overhead, opaque, runtime)
     require_aligned_accesses(program, machine, core.profile, core.memory.state, opaque)
-    keeps = invocations == 1 and film is None and not core.costs.fitted
+    # without a data cache nearly every access is one of a device
+    keeps = invocations == 1 and film is None and core.memory.state.data_cache > 0 and core.is_counted(program)
     kept = KEPT_RUNS.begin(program, core.memory, core.profile, core.code) if keeps else None
     run = run_program(program, machine, core, profile.name, "replay", film=film)
     if kept is not None:

@@ -2,32 +2,34 @@
 what got past the data cache of the second.
 
 Equal must be all that a data access depends on: the program's tasks, the kernels' profile, where code is, and of the
-machine its caches and address ranges, which is the state of a memory system but for what is its devices' own. Memory is
-bounded; what was used last stays. Not modelled: profiles whose kernels are fitted nests, films, and several inferences.
+machine its caches and address ranges, which is the state of a memory system but for what is its devices' own. A process
+keeps :data:`MOST_BYTES` of accesses, those used last. Not modelled: machines without a data cache, profiles whose
+kernels are fitted nests, films, and several inferences; they are replayed as ever.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
 from mcusim.kernels.cost.profile import Profile
-from mcusim.memory.kept_streams.streams import KeptStream, Recorder
+from mcusim.memory.kept_streams.streams import KeptStream, StreamRecorder
 from mcusim.memory.state_layout import RegionState
 from mcusim.memory.system import MemorySystem
 from mcusim.native.structs import offset_of
 from mcusim.program.program import Program
 
-MOST_BYTES = 256 << 20
+MOST_BYTES, MOST_PROGRAMS = 128 << 20, 64
 _OWN = slice(offset_of(RegionState.read_latency), RegionState.WORDS)  # of a device alone: no cache depends on it
 
 
 @dataclass(eq=False, slots=True)
-class _Kept:
-    """How often it was replayed, and the streams once they were recorded."""
+class KeptRun:
+    """A program, all else that its accesses depend on, how often it was replayed, and its streams once they were
+    recorded."""
 
+    key: tuple[Any, ...]
     tasks: tuple[Any, ...]
     profile: Profile
     replays: int = 0
@@ -35,51 +37,57 @@ class _Kept:
 
     @property
     def bytes(self) -> int:
+        """Of its streams."""
         return sum(stream.bytes for stream in self.streams or ())
 
 
 class KeptRuns:
-    """What is kept in this process."""
+    """What is kept in this process; ``before``: replays of a program before one is recorded."""
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[Any, ...], list[_Kept]] = OrderedDict()
+    def __init__(self, before: int = 1) -> None:
+        self._before = before
+        self._runs: list[KeptRun] = []  # the one used last at the end
 
-    def begin(self, program: Program, memory: MemorySystem, profile: Profile, code: int) -> _Kept:
-        """Before a replay: ``memory`` records it or plays what is kept."""
-        key = (geometry(memory), profile.name, code, len(program.tasks))
-        entries = self._kept.setdefault(key, [])
-        self._kept.move_to_end(key)
-        tasks = tuple(program.tasks)
-        kept = next((kept for kept in entries if kept.profile == profile and kept.tasks == tasks), None)
-        if kept is None:
-            kept = _Kept(tasks, profile)
-            entries.append(kept)
-        if kept.streams is not None:
-            memory.play(kept.streams)
-        elif kept.replays == 1:
-            memory.recorder()
-        kept.replays += 1
-        return kept
+    def begin(self, program: Program, memory: MemorySystem, profile: Profile, code: int) -> KeptRun:
+        """Before a replay: ``memory`` records it, or plays what is kept."""
+        run = self._run((geometry(memory), profile.name, code), tuple(program.tasks), profile)
+        if run.streams is not None:
+            memory.play(run.streams)
+        elif run.replays == self._before:
+            memory.record()
+        run.replays += 1
+        return run
 
-    def end(self, kept: _Kept, memory: MemorySystem) -> None:
+    def end(self, run: KeptRun, memory: MemorySystem) -> None:
         """After a replay to its end."""
-        if isinstance(memory.kept, Recorder):
-            kept.streams = memory.kept.streams
-            while self.bytes > MOST_BYTES and len(self._kept) > 1:
-                self._kept.popitem(last=False)
+        if isinstance(memory.kept, StreamRecorder):
+            run.streams = memory.kept.streams
+            while self.bytes > MOST_BYTES:
+                self._runs.pop(0)
         memory.kept = None
 
     @property
     def bytes(self) -> int:
-        """Of the host's memory, in all."""
-        return sum(kept.bytes for entries in self._kept.values() for kept in entries)
+        """Of the host's memory, that accesses take."""
+        return sum(run.bytes for run in self._runs)
+
+    def _run(self, key: tuple[Any, ...], tasks: tuple[Any, ...], profile: Profile) -> KeptRun:
+        for run in self._runs:
+            if run.key == key and run.profile == profile and run.tasks == tasks:
+                self._runs.remove(run)
+                break
+        else:
+            run = KeptRun(key, tasks, profile)
+            del self._runs[: max(0, len(self._runs) + 1 - MOST_PROGRAMS)]
+        self._runs.append(run)
+        return run
 
 
 KEPT_RUNS = KeptRuns()
 
 
 def geometry(memory: MemorySystem) -> bytes:
-    """Of all that decides which accesses get past the caches: the state without the devices' own."""
+    """A digest of all that decides which accesses get past the caches: the state without the devices' own."""
     state = memory.state.array.copy()
     for block in set(memory.blocks.values()):
         state[block : block + RegionState.WORDS][_OWN] = 0

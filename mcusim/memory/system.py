@@ -13,7 +13,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import operand_stalls
 from mcusim.memory.address_ranges import Bytes, Range, install
-from mcusim.memory.kept_streams.streams import KeptStream, Player, Recorder
+from mcusim.memory.kept_streams.streams import KeptStream, StreamPlayer, StreamRecorder
 from mcusim.memory.ports import replay
 from mcusim.memory.state_builder import Builder, Ports, WritingSide, dma_ports, set_up
 from mcusim.memory.state_layout import TICK, MemoryState, RegionState
@@ -94,7 +94,7 @@ class MemorySystem:
             own = {self.blocks[region.name, alias] for alias in (False, True)}
             self._ports.append((region.name, [blocks.index(at) for at in sorted(own)]))
         self._ports_of: dict[tuple[Dma, WritingSide | None], Ports] = {}
-        self.kept: Recorder | Player | None = None
+        self.kept: StreamRecorder | StreamPlayer | None = None
         self.contents: Sequence[Bytes] = ()  # of an emulated core; ranges that are installed from then on know them
         # called with source, target and bytes of each transfer; its number for who watches, cycles that it begins
         # later, ticks that each of its reads takes longer
@@ -169,14 +169,13 @@ class MemorySystem:
 
         return lines, maintained() if self.kept is None else self.kept.maintain(maintained)
 
-    def recorder(self) -> Recorder:
-        """Records kernel calls and maintenance from now on."""
-        self.kept = recorder = Recorder(self.state, self._counts)
-        return recorder
+    def record(self) -> None:
+        """Record kernel calls and maintenance from now on."""
+        self.kept = StreamRecorder(self.state, self._counts)
 
     def play(self, streams: Sequence[KeptStream]) -> None:
         """Play what was recorded of a run in place of its calls and maintenance."""
-        self.kept = Player(self.state, self._counts, streams)
+        self.kept = StreamPlayer(self.state, self._counts, streams)
 
     def call(self, action: Callable[[], object]) -> None:
         """Do ``action``, which makes the data accesses of a kernel call, or what was recorded of it."""

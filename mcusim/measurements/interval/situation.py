@@ -65,6 +65,8 @@ def _compared(machine: Machine) -> tuple[float, str | None]:
     shipped = load_shipped(machine.name)
     ratio = machine.core.clock / shipped.core.clock
     core = machine.core
+    if machine.path == shipped.path and {*machine.changes} <= {"core.clock", "core.force_clock"}:
+        return ratio, None
     if _alike(machine, shipped) or (ratio != 1.0 and _alike(machine, _at(machine.name, core.clock, core.force_clock))):
         return ratio, None
     return ratio, f"{machine.name} with changed keys"

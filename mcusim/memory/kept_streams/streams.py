@@ -41,7 +41,7 @@ class KeptStream:
         return self.events.nbytes + self.counts.nbytes + self.ranges.nbytes
 
 
-class Recorder:
+class StreamRecorder:
     """Records the calls of a run on ``state``; ``counts`` are the blocks' counters, the first four columns of which are
     accesses and bytes."""
 
@@ -82,7 +82,7 @@ class Recorder:
         return result
 
 
-class Player:
+class StreamPlayer:
     """Plays the streams of a run, in their order, on ``state``."""
 
     def __init__(self, state: MemoryState, counts: Counts, streams: Sequence[KeptStream]) -> None:

@@ -1,0 +1,124 @@
+"""A replay of kept accesses is the replay: every figure of its JSON, on every axis."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import mcusim
+from mcusim.engine import kept_runs
+from mcusim.engine.kept_runs import KeptRuns
+from mcusim.results import to_json
+from tests.support.cases import few, sampled
+
+F746, F469, H743 = "stm32f746g-disco", "stm32f469i-disco", "nucleo-h743zi"
+PROGRAMS = [
+    ("ds-cnn", F746, "external"),
+    ("ds-cnn", F746, "tinyops"),
+    ("mobilenet-v1-w0.25-r096", F746, "internal"),
+    ("mobilenet-v1-w0.25-r096", F746, "tinyops"),
+    ("ds-cnn", H743, "internal"),
+    ("ds-cnn", "nucleo-f767zi", "internal"),
+    ("figure-1", H743, "internal"),  # with a fitted nest: none is kept
+    ("ds-cnn", F469, "tinyops"),  # without a data cache: none is kept
+]
+SDRAM = {
+    "memory.sdram.clock": "60 MHz",
+    "memory.sdram.timing.CL": "3 sdclk",
+    "memory.sdram.timing.tRCD": "4 sdclk",
+    "memory.sdram.timing.tRP": "4 sdclk",
+    "memory.sdram.timing.tRC": "12 sdclk",
+    "memory.sdram.timing.tRAS": "7 sdclk",
+    "memory.sdram.timing.tWR": "5 sdclk",
+    "memory.sdram.timing.refresh": "3 us",
+    "memory.sdram.read_overhead": "9 sdclk",
+    "memory.sdram.write_overhead": "7 sdclk",
+    "memory.sdram.write_fifo": "2",
+    "memory.sdram.read_burst": "false",
+    "memory.sdram.read_fifo": "2",
+    "memory.sdram.width": "32 bit",
+    "memory.sdram.mapping": "bank-row-column",
+    "dma.dma2.request_setup": "900 cycles",
+    "dma.dma2.completion_interrupt": "7 cycles",
+    "dma.dma2.beat": "4 B",
+}
+ONCHIP = {
+    "core.clock": "100 MHz",
+    "memory.flash.wait_states": "3",
+    "memory.sram1.read_latency": "3 cycles",
+    "memory.sram1.write_latency": "5 cycles",
+    "bus.clock": "54 MHz",
+}
+CACHES = {  # what gets past them is another thing: replayed access by access
+    "cache.data.size": "1 KiB",
+    "cache.data.ways": "2",
+    "cache.data.policy": "write-through",
+    "cache.data.replacement": "random",
+    "memory.sdram.attribute": "uncached",
+}
+OPTIONS = {"sram_budget": "48 KiB", "order": "optimal", "code": "flash", "operator_overhead": "0"}
+
+
+@contextmanager
+def keeping(monkeypatch: pytest.MonkeyPatch, before: int) -> Iterator[KeptRuns]:
+    """So many replays of a program are not recorded."""
+    runs = KeptRuns(before)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["mcusim.engine.execute"], "KEPT_RUNS", runs)
+        yield runs
+
+
+def replayed(program: tuple[str, str, str], keys: dict[str, str], options: dict[str, str]) -> Any:
+    """The JSON of a replay, or the error."""
+    try:
+        return to_json(mcusim.simulate(*program, overrides=keys, **options))  # type: ignore[arg-type]
+    except mcusim.errors.McusimError as error:
+        return str(error)
+
+
+def axes(board: str) -> list[tuple[dict[str, str], dict[str, str]]]:
+    keys = ONCHIP | (SDRAM if "disco" in board else {}) | (CACHES if board != F469 else {})
+    return [({}, {}), *(({key: value}, {}) for key, value in keys.items()), *(({}, {o: v}) for o, v in OPTIONS.items())]
+
+
+@few(4)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_axis_gives_the_same_json(program: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [({}, {}), *sampled(axes(program[1]), 14)]
+    with keeping(monkeypatch, sys.maxsize) as runs:
+        wanted = [replayed(program, *point) for point in points]
+        assert runs.bytes == 0
+    with keeping(monkeypatch, 0) as runs:
+        found = [replayed(program, *point) for point in points]
+        assert (runs.bytes > 0) == (program not in PROGRAMS[-2:])
+    texts = [[json.dumps(result, sort_keys=True, default=str) for result in side] for side in (wanted, found)]
+    assert [point for point, *both in zip(points, *texts, strict=True) if both[0] != both[1]] == []
+    assert sum(isinstance(result, dict) for result in found) > 8
+
+
+def test_what_changes_devices_alone_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And each other cache is another stream, which is played when it comes again."""
+    program = ("ds-cnn", F746, "external")
+    with keeping(monkeypatch, 0) as runs:
+        counts = [len(runs._runs) for key, value in (SDRAM | ONCHIP).items() if replayed(program, {key: value}, {})]
+        assert counts == [1] * len(counts)
+        for number, (key, value) in enumerate(CACHES.items()):
+            for _ in range(2):
+                assert isinstance(replayed(program, {key: value}, {}), dict)
+                assert len(runs._runs) == 2 + number and runs._runs[-1].streams is not None
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_runs, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(kept_runs, "MOST_PROGRAMS", 3)
+    with keeping(monkeypatch, 0) as runs:
+        for model in ("mobilenet-v1-w0.25-r096", "ds-cnn", "mobilenet-v1-w0.25-r096", "ds-cnn"):
+            for policy in ("internal", "external"):
+                mcusim.simulate(model, F746, policy)
+                assert runs.bytes <= 1 << 20 and len(runs._runs) <= 3
+        assert runs.bytes > 0
