@@ -230,11 +230,19 @@ class ErrorModel:
         return low, high
 
     def _quantile(self, mean: Array, deviation: Array, p: float) -> float:
-        """Of the mixture over the grid, by bisection."""
+        """Of the mixture over the grid: Newton's steps, and halves of the bracket where one would leave it."""
         low, high = float((mean - 12 * deviation).min()), float((mean + 12 * deviation).max())
-        points = list(zip(self._grid.weights.tolist(), mean.tolist(), deviation.tolist(), strict=True))
-        for _ in range(36):
-            middle = (low + high) / 2
-            share = sum(w * 0.5 * (1 + math.erf((middle - m) / (d * math.sqrt(2)))) for w, m, d in points)
-            low, high = (middle, high) if share < p else (low, middle)
-        return (low + high) / 2
+        points = list(zip(self._grid.weights.tolist(), mean.tolist(), (deviation * math.sqrt(2)).tolist(), strict=True))
+        guess = (low + high) / 2
+        for _ in range(60):
+            over, slope = -p, 0.0
+            for weight, middle, scale in points:
+                offset = (guess - middle) / scale
+                over += weight * 0.5 * (1 + math.erf(offset))
+                slope += weight * math.exp(-offset * offset) / (scale * math.sqrt(math.pi))
+            low, high = (guess, high) if over < 0 else (low, guess)
+            step = guess - over / slope if slope > 0 else low
+            if abs(step - guess) < 1e-12:
+                break
+            guess = step if low < step < high else (low + high) / 2
+        return guess
