@@ -18,7 +18,7 @@ from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan import plan
+from mcusim.plan.kept_plans import kept_plan
 from mcusim.plan.options import SRAM_BUDGET
 from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.plan.pools import sram_pool
@@ -90,7 +90,7 @@ def _planned(
     graph: Graph, machine: Machine, chosen: Settings, kernels: Profile | KernelSet, budget: int | None
 ) -> Program:
     options = chosen.options.having(SRAM_BUDGET, budget)
-    return plan(graph, machine, chosen.policy, kernels=kernels, options=options)
+    return kept_plan(graph, machine, chosen.policy, kernels, options)
 
 
 def _budgets(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile | KernelSet) -> Iterator[int]:
