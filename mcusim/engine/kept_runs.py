@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from mcusim.kernels.cost.profile import Profile
@@ -47,10 +48,13 @@ class KeptRuns:
     def __init__(self, before: int = 1) -> None:
         self._before = before
         self._runs: list[KeptRun] = []  # the one used last at the end
+        self._lock = Lock()
 
     def begin(self, program: Program, memory: MemorySystem, profile: Profile, code: int) -> KeptRun:
         """Before a replay: ``memory`` records it, or plays what is kept."""
-        run = self._run((geometry(memory), profile.name, code), tuple(program.tasks), profile)
+        key = geometry(memory), profile.name, code
+        with self._lock:
+            run = self._run(key, tuple(program.tasks), profile)
         if run.streams is not None:
             memory.play(run.streams)
         elif run.replays == self._before:
@@ -62,8 +66,9 @@ class KeptRuns:
         """After a replay to its end."""
         if isinstance(memory.kept, StreamRecorder):
             run.streams = memory.kept.streams
-            while self.bytes > MOST_BYTES:
-                self._runs.pop(0)
+            with self._lock:
+                while self.bytes > MOST_BYTES:
+                    self._runs.pop(0)
         memory.kept = None
 
     @property

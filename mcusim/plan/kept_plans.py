@@ -8,6 +8,7 @@ object.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 from mcusim.errors import DoesNotFit
@@ -37,6 +38,7 @@ class _Kept:
 
 
 _plans: list[_Kept] = []  # the one used last at the end
+_lock = Lock()
 
 
 def kept_plan(
@@ -44,13 +46,15 @@ def kept_plan(
 ) -> Program:
     """:func:`mcusim.plan.plan`, which plans once. Raises what that raises."""
     asked = planned_for(machine), policy, options, kernels
-    kept = next((kept for kept in reversed(_plans) if kept.graph is graph and kept.asked == asked), None)
+    with _lock:
+        kept = next((kept for kept in reversed(_plans) if kept.graph is graph and kept.asked == asked), None)
     if kept is None:
         kept = _Kept(graph, asked, _planned(graph, machine, policy, kernels, options))
+    with _lock:
+        if kept in _plans:
+            _plans.remove(kept)
         del _plans[: max(0, len(_plans) + 1 - MOST_PLANS)]
-    else:
-        _plans.remove(kept)
-    _plans.append(kept)
+        _plans.append(kept)
     if isinstance(kept.outcome, DoesNotFit):
         raise kept.outcome.with_traceback(None)
     return kept.outcome
