@@ -20,8 +20,10 @@ RANGE_AT = SIZE_AT + SIZE
 COUNT_AT = RANGE_AT + RANGE
 GAP_AT = COUNT_AT + COUNT
 DUE_AT = GAP_AT + GAP
-# of its second word: the address, and one more than the number of the line that is written back
-ADDRESS = 32
+# of its second word: the address, one more than the number of the line that is written back, and the operand
+ADDRESS, DISPLACED = 32, 28
+OPERAND_AT = ADDRESS + DISPLACED
+NO_OPERAND, ANOTHER_OPERAND = 6, 7  # in place of its number: none, and one beyond those that there are bits for
 
 
 class KeptState(Struct):

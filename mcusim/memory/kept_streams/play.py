@@ -32,7 +32,7 @@ def filled(memory: MemoryState, addresses: AddressRange, first: int, second: int
     """A line is filled, and another one perhaps written back: the core's stall in ticks."""
     size = CacheState(memory, memory.data_cache).line_bytes
     region = RegionState(memory, addresses.region)
-    address, displaced = second & (1 << K.ADDRESS) - 1, (second >> K.ADDRESS) - 1
+    address, displaced = second & (1 << K.ADDRESS) - 1, ((second >> K.ADDRESS) & (1 << K.DISPLACED) - 1) - 1
     now = memory.now
     start = memory.line_start = max(now, region.busy_until)
     devices.line(memory, region, address & -size, size, 0)
@@ -57,6 +57,16 @@ def run(memory: MemoryState, addresses: AddressRange, first: int, address: int) 
     return devices.run(memory, RegionState(memory, addresses.region), stream, address, n)
 
 
+@inlined
+def charged(memory: MemoryState, second: int, stall: int) -> None:
+    """The stall is that of the event's operand."""
+    operand = second >> K.OPERAND_AT
+    if operand < K.NO_OPERAND:
+        memory.operands[operand].stall += stall
+    elif operand == K.ANOTHER_OPERAND:
+        charge(memory, second & (1 << K.ADDRESS) - 1, stall)
+
+
 @native
 def play(memory: MemoryState, kept: KeptState) -> None:
     """A kernel call's stream."""
@@ -70,10 +80,10 @@ def play(memory: MemoryState, kept: KeptState) -> None:
         if kind == K.FILL:
             stall = filled(memory, addresses, first, second)
         else:
-            stall = run(memory, addresses, first, second)
+            stall = run(memory, addresses, first, second & (1 << K.ADDRESS) - 1)
         if stall:
             RegionState(memory, addresses.region).stall += stall
-            charge(memory, second & (1 << K.ADDRESS) - 1, stall)
+            charged(memory, second, stall)
             memory.now += stall
 
 

@@ -64,6 +64,15 @@ def operand_of(memory: MemoryState, address: int) -> int:
 
 
 @native
+def operand_code(memory: MemoryState, address: int) -> int:
+    """The operand as an event has it."""
+    operand = operand_of(memory, address)
+    if operand < 0:
+        return K.NO_OPERAND << K.OPERAND_AT
+    return (operand if operand < K.NO_OPERAND else K.ANOTHER_OPERAND) << K.OPERAND_AT
+
+
+@native
 def kind_of(memory: MemoryState, addresses: AddressRange, write: int) -> int:
     """The kind of event that the access just made is; WORK: none."""
     kept = memory.film.kept
@@ -95,11 +104,12 @@ def merged(memory: MemoryState, first: int, address: int, n: int) -> int:
 def many(memory: MemoryState, first: int, address: int, n: int) -> None:
     """``n`` accesses to memory without state, in as few events as may be."""
     kept = memory.film.kept
+    second = address | operand_code(memory, address)
     if kept.count == 0 or kept.last_operand == NOBODY or not merged(memory, first, address, n):
         while n > MOST:
-            append(kept, first | MOST << K.COUNT_AT, address)
+            append(kept, first | MOST << K.COUNT_AT, second)
             first, n = first & (1 << K.DUE_AT) - 1, n - MOST
-        append(kept, first | n << K.COUNT_AT, address)
+        append(kept, first | n << K.COUNT_AT, second)
     kept.last_operand = operand_of(memory, address)
 
 
@@ -122,9 +132,10 @@ def accessed(memory: MemoryState, addresses: AddressRange, stream: AccessStream,
     first = kind | stream.write << K.STORE_AT | stream.interleaved << K.BETWEEN_AT | size << K.SIZE_AT
     first |= range_index(kept, words_between(memory, addresses)) << K.RANGE_AT | gap << K.GAP_AT
     if kind == K.FILL:
-        append(kept, first | n << K.COUNT_AT | due << K.DUE_AT, address | kept.displaced + 1 << K.ADDRESS)
+        second = address | kept.displaced + 1 << K.ADDRESS | operand_code(memory, address)
+        append(kept, first | n << K.COUNT_AT | due << K.DUE_AT, second)
     elif not plain:
-        append(kept, first | n << K.COUNT_AT | due << K.DUE_AT, address)
+        append(kept, first | n << K.COUNT_AT | due << K.DUE_AT, address | operand_code(memory, address))
     else:
         many(memory, first | due << K.DUE_AT, address, n)
     if not plain:
