@@ -75,7 +75,7 @@ def _touches(task: Compute, regions: list[Region]) -> bool:
 
 
 def _check_call(task: Compute, machine: Machine, profile: Profile, memory: MemoryState) -> None:
-    from mcusim.kernels.cost.fitted.call import Call, device_fault  # its native nests take seconds to compile
+    from mcusim.kernels.cost.fitted.call import Call, device_fault
 
     operands = [(str(operand.role), operand.span.address, operand.span.bytes) for operand in task.operands]
     fault = device_fault(memory, Call(task.geometry, task.rows, operands, 0), profile.compiled_like(task.geometry))

@@ -121,7 +121,7 @@ class ReplayCore:
         profile = self.profile.of_call(g)
         costs = profile.core(self.isa)
         if costs.fitted:
-            from mcusim.kernels.cost.fitted import call as fitted_calls  # its native nests take seconds to compile
+            from mcusim.kernels.cost.fitted import call as fitted_calls
 
             operands = [(str(operand.role), operand.span.address, operand.span.bytes) for operand in task.operands]
             if not self._nodes:

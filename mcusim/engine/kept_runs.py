@@ -36,6 +36,12 @@ class KeptRun:
     replays: int = 0
     streams: tuple[KeptStream, ...] | None = None
 
+    def keep(self, streams: tuple[KeptStream, ...] | None) -> None:
+        """These were recorded; what could not be, or is larger than all that is kept, is not recorded again."""
+        self.streams = streams
+        if self.bytes > MOST_BYTES:
+            self.streams = None
+
     @property
     def bytes(self) -> int:
         """Of its streams."""
@@ -65,7 +71,7 @@ class KeptRuns:
     def end(self, run: KeptRun, memory: MemorySystem) -> None:
         """After a replay to its end."""
         if isinstance(memory.kept, StreamRecorder):
-            run.streams = memory.kept.streams
+            run.keep(memory.kept.streams)
             with self._lock:
                 while self.bytes > MOST_BYTES:
                     self._runs.pop(0)

@@ -16,13 +16,20 @@ from mcusim.native.functions import native
 
 
 @native
+def operand_of(memory: MemoryState, address: int) -> int:
+    """The number of the range that contains ``address``, -1: none."""
+    for i in range(memory.operand_count):
+        if memory.operands[i].low <= address < memory.operands[i].high:
+            return i
+    return -1
+
+
+@native
 def charge(memory: MemoryState, address: int, stall: int) -> None:
     """Count ``stall`` ticks for the range that contains ``address``, if one does."""
-    for i in range(memory.operand_count):
-        operand = memory.operands[i]
-        if operand.low <= address < operand.high:
-            operand.stall += stall
-            return
+    operand = operand_of(memory, address)
+    if operand >= 0:
+        memory.operands[operand].stall += stall
 
 
 def begin(memory: MemoryState, ranges: Sequence[tuple[int, int]]) -> None:

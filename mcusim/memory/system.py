@@ -186,7 +186,7 @@ class MemorySystem:
 
     def transfer(self, dma: Dma, source: int, target: int, size: int, side: WritingSide | None = None) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes; ``side`` as in :meth:`begin_transfer`."""
-        from mcusim.memory.dma import undisturbed  # compiled when a program has a transfer
+        from mcusim.memory.dma import undisturbed
 
         ports = self._ports_of.get((dma, side))
         if ports is None:
@@ -243,7 +243,7 @@ class MemorySystem:
 
     @cached_property
     def _transfers(self) -> DmaTransfers:
-        """Made by the first transfer in flight: its native code takes seconds to compile, and a replay has none."""
+        """Made by the first transfer in flight: a replay has none."""
         from mcusim.memory.dma.transfers import DmaTransfers
 
         return DmaTransfers(self.machine, self.state, self.blocks)

@@ -1,1 +1,1 @@
-"""The numba toolkit of memory, cpu and kernels: native functions and their stored library, structs, host memory."""
+"""Native functions, which numba and LLVM translate once, their stored library, structs, and memory of the host."""

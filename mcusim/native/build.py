@@ -32,10 +32,11 @@ from mcusim.native.objects import PACKAGE, SOURCES, object_of, target_machine
 from mcusim.native.store import NativeObject
 from mcusim.processes import processes
 
+_ENVIRONMENT = {"NUMBA_OPT": "0", "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING": "1"}
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "boundscheck": None}
 Function = NativeFunction | Callback
-_FEW = 40  # functions that are quicker translated here than in processes that have to start
-_MOST_JOBS = 4  # each takes some 200 MB
+_FEW = 15  # functions: from here on two processes that start are quicker than this one (10: the same, 40: by a quarter)
+_MOST_JOBS = 4  # each takes 165 MB with 10 functions, 190 with 80
 INLINING = 100
 """LLVM's threshold. With its own for this level, 250, optimising takes longer, and replay gains nothing."""
 # called from Python, by a test perhaps, and by other native functions too; what no native function calls is called from
@@ -250,18 +251,23 @@ def work(stdin: IO[bytes], stdout: IO[bytes]) -> None:
 
 
 def _translate_all(functions: Iterable[Function]) -> list[bytes]:
-    collecting = gc.isenabled()
+    collecting, environment = gc.isenabled(), {name: os.environ.get(name) for name in _ENVIRONMENT}
     gc.disable()  # numba makes many objects that live on: collecting walks them again and again
+    os.environ |= _ENVIRONMENT  # numba reads it at each translation, also for what its user compiles later
     try:
         return [_translate(function) for function in functions]
     finally:
+        for name, value in environment.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
         if collecting:
             gc.enable()
 
 
 def _translate(function: Function) -> bytes:
     """Its bitcode under its symbol, unoptimised; all else in it is internal."""
-    os.environ |= {"NUMBA_OPT": "0", "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING": "1"}
     import numba
 
     from mcusim.native.numba_types import register, signature_of

@@ -13,6 +13,7 @@ import pytest
 import mcusim
 from mcusim.engine import kept_runs
 from mcusim.engine.kept_runs import KeptRuns
+from mcusim.memory.system import MemorySystem
 from mcusim.results import to_json
 from tests.support.cases import few, sampled
 
@@ -122,3 +123,9 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
                 mcusim.simulate(model, F746, policy)
                 assert runs.bytes <= 1 << 20 and len(runs._runs) <= 3
         assert runs.bytes > 0
+    monkeypatch.setattr(kept_runs, "MOST_BYTES", 1 << 16)
+    with keeping(monkeypatch, 0) as runs:
+        mcusim.simulate("ds-cnn", F746, "external")
+        assert runs.bytes == 0 and len(runs._runs) == 1
+        monkeypatch.delattr(MemorySystem, "record")  # what is too large is not recorded again
+        mcusim.simulate("ds-cnn", F746, "external")

@@ -15,15 +15,18 @@ from mcusim.native.functions import inlined, native, shared
 from tests.support.cases import few
 from tests.support.other_processes import LONGEST_WAIT
 
-# code without a file, for which numba finds no folder either
+# code without a file, for which numba finds no folder either, and a function that its user compiles with numba
 PROBE = """
 from __future__ import annotations
+import numba
 from mcusim.native.functions import native
 
 def double(n: int) -> int:
     return 2 * n
 
 print(native(double)(21))
+numba.njit("int64(int64)")(double)
+print(int(numba.config.OPT))
 """
 
 WARM = """
@@ -71,7 +74,8 @@ def run(code: str) -> list[str]:
 
 
 def test_a_function_without_a_file() -> None:
-    assert run(PROBE) == ["42"]
+    """And numba optimises as ever what its user compiles afterwards."""
+    assert run(PROBE) == ["42", "3"]
 
 
 def test_what_a_function_calls_is_linked_to_it() -> None:

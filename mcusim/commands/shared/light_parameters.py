@@ -1,8 +1,8 @@
 """Parameters that convert nothing where there is nothing to convert.
 
 typer makes a pydantic adapter for each parameter of a command, given or not: importing pydantic and making 60 of them
-takes longer than a short run. Here a parameter that was not given keeps its default, a text stays a text, and typer
-converts the rest.
+costs every command, needed or not. Here a parameter that was not given keeps its default, a text stays a text, and
+typer converts the rest.
 
 Not modelled: parameters of other classes than typer's own two.
 """

@@ -17,6 +17,7 @@ from __future__ import annotations
 from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import replacement
+from mcusim.memory.cache.line_transfer import fill_stall, read_line, write_line
 from mcusim.memory.film import events
 from mcusim.memory.film import record as film
 from mcusim.memory.state_layout import AccessStream, AddressRange, CacheLine, CacheState, MemoryState, RegionState
@@ -106,16 +107,13 @@ def write_back(memory: MemoryState, cache: CacheState, line: CacheLine, start: i
 @inlined
 def written(memory: MemoryState, cache: CacheState, tag: int, start: int) -> int:
     """Line number ``tag`` of the cache goes to its memory from ``start``; returns the ticks that takes."""
-    size = cache.line_bytes
-    address = tag * size
+    address = tag * cache.line_bytes
     addresses = AddressRange(memory, range_lookup.find(memory, address))
     region = RegionState(memory, addresses.region)
-    memory.line_start = max(start, region.busy_until)
-    devices.line(memory, region, address, size, 1)
     region.writes += 1
-    region.write_bytes += size
+    region.write_bytes += cache.line_bytes
     memory.writebacks += 1
-    return memory.line_last
+    return write_line(memory, region, address, cache.line_bytes, start)
 
 
 @native
@@ -130,20 +128,15 @@ def fill(memory: MemoryState, addresses: AddressRange, stream: AccessStream, add
     line = victim(memory, cache, tag)
     displaced = line.tag if line.dirty == 1 else -1
     put(memory, cache, line, tag, 1 if write else 0)  # a film shows the miss before the rows that it opens
-    now = memory.now
-    start = memory.line_start = max(now, region.busy_until)
-    devices.line(memory, region, tag * size, size, 0)
+    wait = read_line(memory, region, tag * size, size)
     first, last = memory.line_first, memory.line_last
     region.reads += 1
     region.read_bytes += size
     if displaced >= 0:
         if memory.film:
             film.note(memory, events.WRITE_BACK, -1, displaced, 0)
-        written(memory, cache, displaced, start + last)
-    wait = start - now
-    if write:
-        return max(0, wait - last)
-    return max(wait + first, wait + last - (n - 1) * stream.gap)
+        written(memory, cache, displaced, memory.now + wait + last)
+    return fill_stall(write, wait, first, last, (n - 1) * stream.gap)
 
 
 @inlined
@@ -187,8 +180,7 @@ def fetch_line(memory: MemoryState, address: int) -> int:
     region = RegionState(memory, addresses.region)
     if region.kind == L.TCM:
         return 0
-    start = memory.line_start = max(memory.now, region.busy_until)
-    devices.line(memory, region, tag * cache.line_bytes, cache.line_bytes, 0)
+    wait = read_line(memory, region, tag * cache.line_bytes, cache.line_bytes)
     region.reads += 1
     region.read_bytes += cache.line_bytes
-    return start - memory.now + (memory.line_first + memory.line_last) // 2
+    return wait + (memory.line_first + memory.line_last) // 2

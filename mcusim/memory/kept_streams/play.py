@@ -6,6 +6,7 @@ Accesses and bytes are not counted here: they are those of the recording.
 from __future__ import annotations
 
 from mcusim.memory import devices, range_lookup
+from mcusim.memory.cache.line_transfer import fill_stall, read_line, write_line
 from mcusim.memory.kept_streams import layout as K
 from mcusim.memory.kept_streams.layout import KeptState
 from mcusim.memory.operand_stalls import charge
@@ -22,9 +23,7 @@ def written(memory: MemoryState, addresses: AddressRange, tag: int, start: int) 
     if address < addresses.low or address >= addresses.high:
         addresses = AddressRange(memory, range_lookup.find(memory, address))
     region = RegionState(memory, addresses.region)
-    memory.line_start = max(start, region.busy_until)
-    devices.line(memory, region, address, size, 1)
-    return memory.line_last
+    return write_line(memory, region, address, size, start)
 
 
 @inlined
@@ -33,17 +32,12 @@ def filled(memory: MemoryState, addresses: AddressRange, first: int, second: int
     size = CacheState(memory, memory.data_cache).line_bytes
     region = RegionState(memory, addresses.region)
     address, displaced = second & (1 << K.ADDRESS) - 1, ((second >> K.ADDRESS) & (1 << K.DISPLACED) - 1) - 1
-    now = memory.now
-    start = memory.line_start = max(now, region.busy_until)
-    devices.line(memory, region, address & -size, size, 0)
+    wait = read_line(memory, region, address & -size, size)
     until_first, until_last = memory.line_first, memory.line_last
     if displaced >= 0:
-        written(memory, addresses, displaced, start + until_last)
-    wait = start - now
-    if (first >> K.STORE_AT) & 1:
-        return max(0, wait - until_last)
+        written(memory, addresses, displaced, memory.now + wait + until_last)
     n, gap = (first >> K.COUNT_AT) & (1 << K.COUNT) - 1, (first >> K.GAP_AT) & (1 << K.GAP) - 1
-    return max(wait + until_first, wait + until_last - (n - 1) * gap)
+    return fill_stall((first >> K.STORE_AT) & 1, wait, until_first, until_last, (n - 1) * gap)
 
 
 @inlined

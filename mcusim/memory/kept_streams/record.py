@@ -9,6 +9,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.film.events import FILL, WRITE_BACK
 from mcusim.memory.kept_streams import layout as K
 from mcusim.memory.kept_streams.layout import KeptState
+from mcusim.memory.operand_stalls import operand_of
 from mcusim.memory.state_layout import AccessStream, AddressRange, CacheState, MemoryState, RegionState
 from mcusim.native.functions import native, shared
 from mcusim.native.structs import words_between
@@ -52,15 +53,6 @@ def range_index(kept: KeptState, offset: int) -> int:
     kept.ranges[kept.known] = offset
     kept.known += 1
     return kept.known - 1
-
-
-@native
-def operand_of(memory: MemoryState, address: int) -> int:
-    """The operand of the running call that the address is in, -1: none."""
-    for i in range(memory.operand_count):
-        if memory.operands[i].low <= address < memory.operands[i].high:
-            return i
-    return -1
 
 
 @native
