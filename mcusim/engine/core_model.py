@@ -15,6 +15,7 @@ from mcusim.kernels.cost.counted import counted_call as calls
 from mcusim.kernels.cost.counted.variants import variant
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Dma, Machine
+from mcusim.memory.ports import replay
 from mcusim.memory.state_builder import WritingSide
 from mcusim.memory.state_layout import TICK, MemoryState
 from mcusim.memory.system import CAUSE, AccessStats, MemorySystem
@@ -131,7 +132,7 @@ class ReplayCore:
             return fitted_calls.replay_call(memory, call, profile, costs, code)
         compute = calls.cycles(g, task.rows, self.costs)
         places = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
-        calls.fetch(memory, self.code, g, task.rows, self.profile, self.costs, compute)
+        replay.fetch(memory, calls.code_sweep(self.code, g, task.rows, self.profile, self.costs, compute))
         compute = calls.away(memory, self.code, self.costs, compute)
         self.memory.call(lambda: calls.replay_call(memory, g, task.rows, places, self.profile, self.costs))
         return compute * TICK

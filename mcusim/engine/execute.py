@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from mcusim.engine.board_rules import require_aligned_accesses
+from mcusim.engine.compiled.results import recorded
+from mcusim.engine.compiled.tables import compiled
 from mcusim.engine.core_model import ReplayCore
 from mcusim.engine.disturbance import Disturbance
 from mcusim.engine.kept_runs import KEPT_RUNS
@@ -53,13 +55,30 @@ def execute_series(
     runtime = recorded_runtime(program.header.options)
     core = ReplayCore(profile, machine, code_address(machine, code), overhead, opaque, runtime)
     require_aligned_accesses(program, machine, core.profile, core.memory.state, opaque)
-    # without a data cache nearly every access is one of a device
-    keeps = invocations == 1 and film is None and core.memory.state.data_cache > 0 and core.is_counted(program)
-    kept = KEPT_RUNS.begin(program, core.memory, core.profile, core.code) if keeps else None
+    if invocations == 1 and film is None and core.is_counted(program):
+        run = _kept_or_compiled(program, machine, core, profile.name)
+        if run is not None:
+            return run, (Invocation(run.cycles, run.by_cause),)
+        core = ReplayCore(profile, machine, core.code, overhead, opaque, runtime)
     run = run_program(program, machine, core, profile.name, "replay", film=film)
-    if kept is not None:
-        KEPT_RUNS.end(kept, core.memory)
     return run, tuple(run_again(program, machine, core, run, invocations - 1))
+
+
+def _kept_or_compiled(program: Program, machine: Machine, core: ReplayCore, kernels: str) -> Run | None:
+    kept = KEPT_RUNS.begin(program, core.memory, core.profile, core.code)
+    if core.memory.kept is not None:
+        run = run_program(program, machine, core, kernels, "replay")
+        KEPT_RUNS.end(kept, core.memory)
+        return run
+    if kept.tables is None:
+        kept.tables = compiled(program, machine, core)
+    if kept.tables is None:
+        return None
+    engine = kept.tables.engine(machine, core, kept.streams)
+    cycles = engine.play()
+    if cycles < 0:
+        return None
+    return _run(recorded(engine, cycles), core, cycles, kernels, "replay")
 
 
 def execute_recorded(program: Program, machine: Machine) -> Run:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from mcusim.engine.compiled.tables import CompiledProgram
 from mcusim.kernels.cost.profile import Profile
-from mcusim.memory.kept_streams.streams import KeptStream, StreamRecorder
+from mcusim.memory.kept_streams.streams import KeptStreams, StreamRecorder
 from mcusim.memory.state_layout import RegionState
 from mcusim.memory.system import MemorySystem
 from mcusim.native.structs import offset_of
@@ -34,9 +35,10 @@ class KeptRun:
     tasks: tuple[Any, ...]
     profile: Profile
     replays: int = 0
-    streams: tuple[KeptStream, ...] | None = None
+    streams: KeptStreams | None = None
+    tables: CompiledProgram | None = None
 
-    def keep(self, streams: tuple[KeptStream, ...] | None) -> None:
+    def keep(self, streams: KeptStreams | None) -> None:
         """These were recorded; what could not be, or is larger than all that is kept, is not recorded again."""
         self.streams = streams
         if self.bytes > MOST_BYTES:
@@ -45,7 +47,7 @@ class KeptRun:
     @property
     def bytes(self) -> int:
         """Of its streams."""
-        return sum(stream.bytes for stream in self.streams or ())
+        return (self.streams.bytes if self.streams else 0) + (self.tables.bytes if self.tables else 0)
 
 
 class KeptRuns:
@@ -61,9 +63,7 @@ class KeptRuns:
         key = geometry(memory), profile.name, code
         with self._lock:
             run = self._run(key, tuple(program.tasks), profile)
-        if run.streams is not None:
-            memory.play(run.streams)
-        elif run.replays == self._before:
+        if run.replays == self._before and memory.state.data_cache:
             memory.record()
         run.replays += 1
         return run

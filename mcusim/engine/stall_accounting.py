@@ -5,7 +5,7 @@ Not modelled: what else waits at a memory for a transfer's beats (cause ``bus``)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, groupby
 
 from mcusim.engine.run import OperatorRun, Wait
@@ -29,20 +29,30 @@ class Waits:
 
     def begin(self, task: Compute) -> None:
         """From now on stalls are those of ``task``."""
-        pairs = [(o.role, part) for o in sorted(task.operands, key=_hot) for part in self._pieces(o.span)]
+        pairs = operand_ranges(task, self._pieces)
         self._watched = [(part.region, role) for role, part in pairs]
         self.memory.watch_operands([(part.address, part.end) for _, part in pairs])
 
     def end(self, task: Compute, demand: Mapping[str, AccessStats]) -> None:
         """``demand`` is what ``task`` asked of the regions since :meth:`begin`."""
+        self.add(task.operator, self._watched, self.memory.operand_stalls(), demand)
+
+    def add(
+        self,
+        operator: int,
+        watched: Sequence[tuple[str, str]],
+        stalls: Sequence[int],
+        demand: Mapping[str, AccessStats],
+    ) -> None:
+        """A call of ``operator`` stalled so many ticks for each ``watched`` range (region and role)."""
         left = {name: asked.stall - asked.waited - asked.fetched for name, asked in demand.items()}
-        for (region, role), ticks in zip(self._watched, self.memory.operand_stalls(), strict=False):
-            self._add(task.operator, region, role, ticks)
+        for (region, role), ticks in zip(watched, stalls, strict=False):
+            self._add(operator, region, role, ticks)
             left[region] = left.get(region, 0) - ticks
         for name, ticks in left.items():
-            self._add(task.operator, name, "other", ticks)
+            self._add(operator, name, "other", ticks)
         for name, asked in demand.items():
-            self._add(task.operator, name, "code", asked.fetched)
+            self._add(operator, name, "code", asked.fetched)
 
     def recorded(self, task: Work, demand: Mapping[str, AccessStats]) -> None:
         """``demand`` is what recorded work asked of the regions: for what operand is not known."""
@@ -92,6 +102,11 @@ def shared_out(whole: int, weights: list[int]) -> list[int]:
     total = sum(weights)
     ends = [reached * whole // total for reached in accumulate(weights)]
     return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def operand_ranges(task: Compute, pieces: Callable[[Span], Sequence[Span]]) -> list[tuple[str, Span]]:
+    """What stalls of a kernel call are charged to: roles of its operands, and the parts of these in a region each."""
+    return [(o.role, part) for o in sorted(task.operands, key=_hot) for part in pieces(o.span)]
 
 
 def _hot(operand: Operand) -> int:

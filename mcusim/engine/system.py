@@ -10,7 +10,6 @@ Not modelled: interrupts other than DMA completions, errors and half-transfer ev
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from fractions import Fraction
 from itertools import takewhile
 from typing import Any, Protocol
 
@@ -23,7 +22,7 @@ from mcusim.engine.stall_accounting import Waits
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.state_layout import TICK
 from mcusim.memory.system import AccessStats, MemorySystem
-from mcusim.program.program import Compute, Maintain, OperatorInfo, Program, Task, Transfer, Work
+from mcusim.program.program import Compute, Maintain, OperatorInfo, Program, Span, Task, Transfer, Work
 
 NOTHING = AccessStats(0, 0, 0, 0, 0, 0)
 Cycles = dict[str, int]
@@ -73,7 +72,7 @@ class System:
     ) -> None:
         self.start = start
         self.program, self.machine, self.core, self._progress = program, machine, core, progress
-        self.disturb, cache = disturb, machine.data_cache
+        self.disturb = disturb
         self.env = simpy.Environment(start)
         self.memory = core.memory
         self.arbiter = Arbiter(self.env)
@@ -84,15 +83,15 @@ class System:
         self.operators: dict[int, Cycles] = {}
         self.busy: dict[str, int] = {}
         self._tasks = {task.id: task for task in program.tasks}
-        self._done = {task.id: self.env.event() for task in program.tasks}
-        self._driver = {dma.name: _driver(machine, dma) for dma in machine.dma.values()}
-        self._per_line = Fraction(0) if cache is None else machine.cycles(cache.maintenance) * TICK  # ticks
+        self._done: dict[int, simpy.Event] = {}
+        self._driver = {dma.name: driver_cycles(machine, dma) for dma in machine.dma.values()}
         self._stolen = 0  # core cycles taken by the DMA driver since last accounted
         self._driver_until = 0
 
     def play(self) -> int:
         """Run to the end; returns the cycles."""
         lanes: dict[str, list[Task]] = {"core": []}
+        self._done = {task.id: self.env.event() for task in self.program.tasks}
         for task in self.program.tasks:
             lanes.setdefault(task.lane, []).append(task)
         streams = [self.env.process(self._stream(tasks)) for lane, tasks in lanes.items() if lane != "core"]
@@ -120,10 +119,10 @@ class System:
         last = 0
         for task in tasks:
             last = task.operator
-            cycles = self._account(task.operator)
+            cycles = self.account(task.operator)
             start = int(self.env.now)
             yield from self._wait(task)
-            cycles["dma_wait"] += self._waited(task.operator, start)
+            cycles["dma_wait"] += self.waited(task.operator, start, int(self.env.now), len(self.events))
             # driver code that ran while the core waited costs nothing more
             self._stolen = min(self._stolen, max(0, self._driver_until - int(self.env.now)))
             begin = int(self.env.now)
@@ -136,25 +135,26 @@ class System:
             spent["runtime"] = spent.get("runtime", 0) + stalled + (yield from self._handlers())
             for cause, n in spent.items():
                 cycles[cause] += n
-            self._record(task, begin, spent)
+            self._end(task, begin, spent)
             if self._progress is not None:
                 self._progress(task)
         start = int(self.env.now)
         yield self.env.all_of(streams)
         if self.env.now > start:
-            self._account(last)["dma_wait"] += self._waited(last, start)
+            self.account(last)["dma_wait"] += self.waited(last, start, int(self.env.now), len(self.events))
 
-    def _waited(self, operator: int, since: int) -> int:
-        """Cycles that the core waited until now: for each transfer of ``operator`` those up to its end, and the rest
-        for the task that ended last."""
+    def waited(self, operator: int, since: int, until: int, count: int) -> int:
+        """Cycles that the core waited, when ``count`` tasks had ended: for each transfer of ``operator`` those up to
+        its end, and the rest for the task that ended last."""
         begin = since
-        ended = [*takewhile(lambda event: event.end > since, reversed(self.events))][::-1]
+        latest = (self.events[index] for index in range(count - 1, -1, -1))
+        ended = [*takewhile(lambda event: event.end > since, latest)][::-1]
         for event in [*(event for event in ended if event.operator == operator), *ended[-1:]]:
             if event.end > begin:
                 task = self._tasks[event.task]
                 self.waits.waited(operator, task if isinstance(task, Transfer) else None, event.end - begin)
                 begin = event.end
-        return int(self.env.now) - since
+        return until - since
 
     def taken(self) -> int:
         """Core cycles that the DMA driver took and that are not spent yet; the caller spends them."""
@@ -183,14 +183,13 @@ class System:
         self.memory.advance(int(self.env.now))  # beats in flight that were due
         self.memory.sync(int(self.env.now))
         clean, invalidate = "clean" in task.action, "invalidate" in task.action
-        result: list[tuple[int, int]] = []
+        result: list[int] = []
         span = task.span
         demand = self.memory.measure(
             lambda _: result.append(self.memory.maintain(span.address, span.bytes, clean, invalidate))
         )
         self.count(task, demand)
-        lines, ticks = result[0]
-        cycles = -(-(ticks + round(self._per_line * lines)) // TICK)
+        cycles = -(-(result[0] + loop_ticks(self.machine, span)) // TICK)
         bus = yield from self.arbiter.perform(Activity(cycles, demand))
         return {"maintenance": cycles, "bus": bus}
 
@@ -200,7 +199,7 @@ class System:
             yield from self._wait(task)
             begin = int(self.env.now)
             yield from self._transfer(task)
-            self._record(task, begin, {})
+            self._end(task, begin, {})
 
     def _transfer(self, task: Transfer) -> Generator[Any, Any, None]:
         dma = self.machine.dma[task.lane.partition(".")[0]]
@@ -227,24 +226,36 @@ class System:
         if waits:
             yield self.env.all_of(waits)
 
-    def _account(self, operator: int) -> Cycles:
+    def _end(self, task: Task, begin: int, spent: Cycles) -> None:
+        self.record(task, begin, int(self.env.now), spent)
+        self._done[task.id].succeed()
+
+    def account(self, operator: int) -> Cycles:
+        """The core's cycles for an operator, by cause."""
         return self.operators.setdefault(operator, dict.fromkeys(CAUSES, 0))
 
-    def _record(self, task: Task, begin: int, spent: Cycles) -> None:
-        end = int(self.env.now)
+    def record(self, task: Task, begin: int, end: int, spent: Cycles) -> None:
+        """A task has ended, of whose time the core ``spent`` so much on each cause."""
         self.busy[task.lane] = self.busy.get(task.lane, 0) + end - begin
         by_cause = {cause: n for cause, n in spent.items() if n}
         kind = type(task).__name__.lower()
         moved = self.moved.get(task.id, {})
         label = _label(task, self.program.header.operators)
         self.events.append(Event(task.id, task.lane, kind, label, task.operator, begin, end, by_cause, moved))
-        self._done[task.id].succeed()
 
 
-def _driver(machine: Machine, dma: Dma) -> tuple[int, int]:
+def driver_cycles(machine: Machine, dma: Dma) -> tuple[int, int]:
     """Core cycles of a transfer's set-up and of its handler."""
     setup, handler = (-(-machine.cycles(d) // 1) for d in (dma.request_setup, dma.completion_interrupt))
     return int(setup), int(handler)
+
+
+def loop_ticks(machine: Machine, span: Span) -> int:
+    """Ticks of the loop that maintains a span's lines in the data cache, which there is."""
+    cache = machine.data_cache
+    assert cache is not None
+    lines = (span.end + cache.line - 1) // cache.line - span.address // cache.line
+    return round(machine.cycles(cache.maintenance) * TICK * lines)
 
 
 def _label(task: Task, operators: Sequence[OperatorInfo]) -> str:

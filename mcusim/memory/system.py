@@ -13,7 +13,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import operand_stalls
 from mcusim.memory.address_ranges import Bytes, Range, install
-from mcusim.memory.kept_streams.streams import KeptStream, StreamPlayer, StreamRecorder
+from mcusim.memory.kept_streams.streams import KeptStreams, StreamPlayer, StreamRecorder
 from mcusim.memory.ports import replay
 from mcusim.memory.state_builder import Builder, Ports, WritingSide, dma_ports, set_up
 from mcusim.memory.state_layout import TICK, MemoryState, RegionState
@@ -155,27 +155,25 @@ class MemorySystem:
         """Ticks of each range since :meth:`watch_operands`, without those that transfers in flight cost."""
         return operand_stalls.counted(self.state)
 
-    def maintain(self, address: int, size: int, clean: bool, invalidate: bool) -> tuple[int, int]:
-        """Cache maintenance by address: (lines walked, ticks of the write-backs)."""
+    def maintain(self, address: int, size: int, clean: bool, invalidate: bool) -> int:
+        """Cache maintenance by address: ticks of the write-backs."""
         data = self.machine.data_cache
         if data is None or data.size == 0:
-            return 0, 0
+            return 0
         from mcusim.memory.ports.maintenance import maintain_range  # with what lines hold, which a replay has not
-
-        lines = (address + size + data.line - 1) // data.line - address // data.line
 
         def maintained() -> int:
             return int(maintain_range(self.state, address, size, int(clean), int(invalidate)))
 
-        return lines, maintained() if self.kept is None else self.kept.maintain(maintained)
+        return maintained() if self.kept is None else self.kept.maintain(maintained)
 
     def record(self) -> None:
         """Record kernel calls and maintenance from now on."""
         self.kept = StreamRecorder(self.state, self._counts)
 
-    def play(self, streams: Sequence[KeptStream]) -> None:
+    def play(self, streams: KeptStreams) -> None:
         """Play what was recorded of a run in place of its calls and maintenance."""
-        self.kept = StreamPlayer(self.state, self._counts, streams)
+        self.kept = StreamPlayer(self.state, streams)
 
     def call(self, action: Callable[[], object]) -> None:
         """Do ``action``, which makes the data accesses of a kernel call, or what was recorded of it."""

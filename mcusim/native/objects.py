@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).resolve().parents[1]
-SOURCES = ("native", "memory", "cpu", "kernels", "nas_search/placement")
+SOURCES = ("native", "memory", "cpu", "kernels", "engine/compiled", "nas_search/placement")
 _OBJECTS = {  # the first that has a symbol which begins so
     "emulation": ("mcusim.cpu.", "mcusim.memory.ports.core_data."),
     "nests": ("mcusim.kernels.cost.fitted.", "mcusim.memory.ports.core_code."),

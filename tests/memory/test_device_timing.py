@@ -210,9 +210,9 @@ def test_maintenance_writes_dirty_lines_and_forgets_invalidated_ones() -> None:
     base = machine.memory["sdram"].base
     probe("sdram", 0, write=1)
     probe("sdram", 32)
-    assert memory.maintain(base, 64, clean=True, invalidate=False)[0] == 2
+    assert memory.maintain(base, 64, clean=True, invalidate=False) > 0
     assert memory.counters()["dcache_writebacks"] == 1
-    assert memory.maintain(base, 64, clean=True, invalidate=False)[1] == 0  # clean already
+    assert memory.maintain(base, 64, clean=True, invalidate=False) == 0  # clean already
     assert probe("sdram", 0) == 0
     memory.maintain(base, 64, clean=False, invalidate=True)
     assert probe("sdram", 0) > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from mcusim.native.structs import POINTER, Struct, Words
+from mcusim.native.structs import POINTER, Struct, Structs, Words
 
 # kinds of events: core work alone; a line is filled, and another one perhaps written back; accesses past the cache; a
 # line is written back by maintenance
@@ -43,3 +43,24 @@ class KeptState(Struct):
     ranges: Annotated[Words, 1 << RANGE]
     last_operand: int  # of the last event, where accesses to memory without state may be added to it
     failed: int
+
+
+class KeptCall(Struct):
+    """Of a call that was recorded: ``count`` events, the ranges they name, ticks of work behind the last one; what was
+    counted of each of the ``blocks`` (accesses and bytes); hits, misses and write-backs of the data cache."""
+
+    events: Annotated[Words, POINTER]
+    count: int
+    ranges: Annotated[Words, 1 << RANGE]
+    tail: int
+    counts: Annotated[Words, POINTER]
+    blocks: int
+    hits: int
+    misses: int
+    writebacks: int
+
+
+class KeptCalls(Struct):
+    """Of a run, in their order."""
+
+    records: Annotated[Structs[KeptCall], 0]

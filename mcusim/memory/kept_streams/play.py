@@ -1,6 +1,6 @@
 """Playing a kept stream: the same devices, moment by moment, without the cache in front of them.
 
-Accesses and bytes are not counted here: they are those of the recording.
+Accesses and bytes are counted as they were in the recording.
 """
 
 from __future__ import annotations
@@ -8,10 +8,13 @@ from __future__ import annotations
 from mcusim.memory import devices, range_lookup
 from mcusim.memory.cache.line_transfer import fill_stall, read_line, write_line
 from mcusim.memory.kept_streams import layout as K
-from mcusim.memory.kept_streams.layout import KeptState
+from mcusim.memory.kept_streams.layout import KeptCall
 from mcusim.memory.operand_stalls import charge
-from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, RegionState
+from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, RegionState, RegionStates
 from mcusim.native.functions import inlined, native
+from mcusim.native.structs import Words
+
+FIRST_BLOCK = MemoryState.WORDS  # where a memory's blocks begin
 
 
 @inlined
@@ -62,7 +65,7 @@ def charged(memory: MemoryState, second: int, stall: int) -> None:
 
 
 @native
-def play(memory: MemoryState, kept: KeptState) -> None:
+def play(memory: MemoryState, kept: KeptCall) -> None:
     """A kernel call's stream."""
     for i in range(kept.count):
         first, second = kept.events[2 * i], kept.events[2 * i + 1]
@@ -82,8 +85,31 @@ def play(memory: MemoryState, kept: KeptState) -> None:
 
 
 @native
-def maintain(memory: MemoryState, kept: KeptState) -> int:
+def count(memory: MemoryState, kept: KeptCall) -> None:
+    """Count what the call counted."""
+    for block in range(kept.blocks):
+        region, counted = RegionStates(memory, FIRST_BLOCK).records[block], Words(kept.counts, 4 * block)
+        region.reads += counted[0]
+        region.writes += counted[1]
+        region.read_bytes += counted[2]
+        region.write_bytes += counted[3]
+    memory.hits += kept.hits
+    memory.misses += kept.misses
+    memory.writebacks += kept.writebacks
+
+
+@native
+def call(memory: MemoryState, kept: KeptCall) -> None:
+    """A kernel call."""
+    count(memory, kept)
+    play(memory, kept)
+    memory.now += kept.tail
+
+
+@native
+def maintenance(memory: MemoryState, kept: KeptCall) -> int:
     """The lines that cache maintenance writes back: the ticks that takes; the clock stays."""
+    count(memory, kept)
     before = memory.now
     for i in range(kept.count):
         tag = kept.events[2 * i + 1]

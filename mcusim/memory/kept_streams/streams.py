@@ -16,7 +16,7 @@ import numpy as np
 from mcusim.memory.film.events import FilmState
 from mcusim.memory.kept_streams import layout as K
 from mcusim.memory.kept_streams import play
-from mcusim.memory.kept_streams.layout import KeptState
+from mcusim.memory.kept_streams.layout import KeptCall, KeptCalls, KeptState
 from mcusim.memory.state_layout import MemoryState
 from mcusim.native.structs import Words
 
@@ -53,9 +53,9 @@ class StreamRecorder:
         self._streams: list[KeptStream] = []
 
     @property
-    def streams(self) -> tuple[KeptStream, ...] | None:
+    def streams(self) -> KeptStreams | None:
         """Of all calls so far; None where something of them could not be written down."""
-        return None if self._kept.failed else tuple(self._streams)
+        return None if self._kept.failed else KeptStreams(self._streams)
 
     def call(self, action: Callable[[], object]) -> None:
         """Do ``action``, which makes a kernel's data accesses."""
@@ -77,37 +77,48 @@ class StreamRecorder:
             state.zero(MemoryState.film, MemoryState.film)
         totals = state.hits - hits, state.misses - misses, state.writebacks - writebacks
         events, ranges = self._events[: 2 * kept.count].copy(), kept.ranges.table(1 << K.RANGE).copy()
-        tail, counted = state.now - kept.mark, self._counts - before
+        tail, counted = state.now - kept.mark, np.ascontiguousarray(self._counts - before)
         self._streams.append(KeptStream(events, ranges, tail, counted, totals))
         return result
+
+
+class KeptStreams:
+    """Those of a run, in their order; ``calls``: as native code plays them."""
+
+    def __init__(self, streams: Sequence[KeptStream]) -> None:
+        self._streams = streams
+        self._words = np.zeros(max(1, len(streams)) * KeptCall.WORDS, np.int64)
+        self.calls = KeptCalls(self._words)
+        for number, stream in enumerate(streams):
+            call = self.calls.records[number]
+            call.events, call.count, call.tail = Words(stream.events), len(stream.events) // 2, stream.tail
+            call.ranges.table(1 << K.RANGE)[:] = stream.ranges
+            call.counts, call.blocks = Words(stream.counts.reshape(-1)), len(stream.counts)
+            call.hits, call.misses, call.writebacks = stream.totals
+
+    @property
+    def bytes(self) -> int:
+        """Of the host's memory."""
+        return self._words.nbytes + sum(stream.bytes for stream in self._streams)
 
 
 class StreamPlayer:
     """Plays the streams of a run, in their order, on ``state``."""
 
-    def __init__(self, state: MemoryState, counts: Counts, streams: Sequence[KeptStream]) -> None:
-        self._state, self._counts, self._streams = state, counts[:, :4], iter(streams)
-        self._kept = KeptState(_words(KeptState.WORDS))
+    def __init__(self, state: MemoryState, streams: KeptStreams) -> None:
+        self._state, self._streams, self._next = state, streams, 0
 
     def call(self, action: Callable[[], object]) -> None:
         """In place of ``action``."""
-        stream = self._next()
-        play.play(self._state, self._kept)
-        self._state.now += stream.tail
+        play.call(self._state, self._take())
 
     def maintain(self, action: Callable[[], int]) -> int:
         """In place of ``action``: its ticks."""
-        self._next()
-        return play.maintain(self._state, self._kept)
+        return play.maintenance(self._state, self._take())
 
-    def _next(self) -> KeptStream:
-        state, kept, stream = self._state, self._kept, next(self._streams)
-        kept.events, kept.count = Words(stream.events), len(stream.events) // 2
-        kept.ranges.table(1 << K.RANGE)[:] = stream.ranges
-        self._counts += stream.counts
-        state.hits, state.misses = state.hits + stream.totals[0], state.misses + stream.totals[1]
-        state.writebacks += stream.totals[2]
-        return stream
+    def _take(self) -> KeptCall:
+        self._next += 1
+        return self._streams.calls.records[self._next - 1]
 
 
 def _words(count: int) -> Counts:

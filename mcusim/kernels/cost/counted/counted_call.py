@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from mcusim.errors import ProgramError
 from mcusim.kernels.cost.counted import access_streams as S
+from mcusim.kernels.cost.counted import call_streams
+from mcusim.kernels.cost.counted.call_streams import KINDS
 from mcusim.kernels.cost.counted.loop_counts import compute_cycles
 from mcusim.kernels.cost.counted.variants import VARIANTS, scratch_bytes, variant
 from mcusim.kernels.cost.profile import CoreCosts, Profile
@@ -16,16 +19,6 @@ from mcusim.memory.ports import replay
 from mcusim.memory.state_layout import CacheState, CodeSweep, MemoryState
 from mcusim.model.geometry import Geometry, Tile
 
-_STREAM = {
-    "pointwise": S.pointwise,
-    "conv": S.conv,
-    "depthwise": S.depthwise,
-    "depthwise_3x3": S.depthwise_direct,
-    "depthwise_basic": S.depthwise_direct,
-    "fully_connected": S.fully_connected,
-    "pool": S.pool,
-    "pad": S.pad,
-}
 _FIELD = {role: role for role in ("filter", "output", "bias", "multiplier", "shift", "scratch")}
 _FIELD |= {"input0": "input", "input1": "second_input"}
 _SCRATCH = ("conv", "depthwise")
@@ -33,6 +26,16 @@ _WEIGHTED = ("pointwise", "conv", "depthwise", "depthwise_3x3", "depthwise_basic
 # outputs per time round the outermost loop that sweeps the whole code
 _PER_SWEEP = {"pointwise": 4, "conv": 4, "depthwise": 4, "depthwise_3x3": 4, "depthwise_basic": 1}
 _PER_SWEEP |= {"fully_connected": 2, "add": 4}
+
+
+class PreparedCall(NamedTuple):
+    """A kernel call's data accesses: ``images`` of a ``kind`` of :data:`~.call_streams.KINDS`, one behind the other."""
+
+    call: S.CountedCall
+    kind: int
+    images: int
+    input_step: int
+    output_step: int
 
 
 def replay_call(
@@ -47,20 +50,24 @@ def replay_call(
 
     Raises ProgramError if an operand that the kernel needs is missing or its scratch too short.
     """
+    call_streams.play_images(*prepared(memory, g, rows, operands, costs))
+
+
+def prepared(
+    memory: MemoryState, g: Geometry, rows: Tile, operands: Mapping[str, tuple[int, int]], costs: CoreCosts
+) -> PreparedCall:
+    """What :func:`replay_call` plays."""
     kind = variant(g)
     call = _call(memory, g, rows, operands)
     _gaps(call, g, kind, costs)
     _require(g, kind, operands)
-    if kind not in _STREAM or g.traits.reduces:
-        S.sequential(call)
-        return
+    if kind not in KINDS or g.traits.reduces:
+        return PreparedCall(call, call_streams.SEQUENTIAL, 1, 0, 0)
     images = g.batch
     if kind == "pointwise":  # one matrix over the pixels of all images
         call.rows, images = rows.out_rows * images, 1
-    for _ in range(images):  # images are contiguous
-        _STREAM[kind](call)
-        call.input += rows.in_rows * g.in_w * g.in_c
-        call.output += rows.out_rows * g.out_w * g.out_c
+    steps = rows.in_rows * g.in_w * g.in_c, rows.out_rows * g.out_w * g.out_c  # images are contiguous
+    return PreparedCall(call, KINDS.index(kind), images, *steps)
 
 
 def _call(memory: MemoryState, g: Geometry, rows: Tile, operands: Mapping[str, tuple[int, int]]) -> S.CountedCall:
@@ -124,10 +131,8 @@ def _gaps(call: S.CountedCall, g: Geometry, kind: str, costs: CoreCosts) -> None
     S.set_gaps(call, {part: round(cycles * L.TICK) for part, cycles in gap.items()})
 
 
-def fetch(
-    memory: MemoryState, code: int, g: Geometry, rows: Tile, profile: Profile, costs: CoreCosts, cycles: int
-) -> int:
-    """Play the instruction fetches of a call of ``cycles`` whose kernel set starts at ``code``; stall in ticks."""
+def code_sweep(code: int, g: Geometry, rows: Tile, profile: Profile, costs: CoreCosts, cycles: int) -> CodeSweep:
+    """The instruction fetches of a call of ``cycles`` whose kernel set starts at ``code``."""
     kind = variant(g)
     address = code
     for name in VARIANTS[: VARIANTS.index(kind)]:
@@ -138,8 +143,7 @@ def fetch(
     begun, executed = (int(n * costs.bytes_per_cycle) for n in (before, before + cycles))
     rate = round((L.TICK << 16) / costs.bytes_per_cycle)
     cold = int(rows.out_row == 0)
-    sweep = CodeSweep(np.array((address, profile.code[kind], sweeps, cold, begun, executed, rate), np.int64))
-    return replay.fetch(memory, sweep)
+    return CodeSweep(np.array((address, profile.code[kind], sweeps, cold, begun, executed, rate), np.int64))
 
 
 def away(memory: MemoryState, code: int, costs: CoreCosts, cycles: int) -> int:
