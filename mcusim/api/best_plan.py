@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from mcusim.engine.execute import execute
+from mcusim.engine.execute import Replay, replay
 from mcusim.engine.run import Run
 from mcusim.errors import DoesNotFit, KernelFault, UsageError
 from mcusim.kernels.cost.profile import Profile
@@ -61,8 +61,8 @@ def best_plan(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile
         plans[_buffers(largest)] = largest, 0
     if len(plans) == 1 and not next(iter(plans.values()))[1]:
         return BestPlan(largest)
-    runs = {key: _replayed(program, machine, profile, chosen) for key, (program, _) in plans.items()}
-    cycles = {key: NEVER if run is None else run.cycles for key, run in runs.items()}
+    replays = {key: _replayed(program, machine, profile, chosen) for key, (program, _) in plans.items()}
+    cycles = {key: NEVER if replayed is None else replayed.cycles for key, replayed in replays.items()}
     costs = {key: (cycles[key], _on_chip(program, machine)) for key, (program, _) in plans.items()}
     best = min(costs, key=costs.__getitem__)
     program, budget = plans[best]
@@ -70,8 +70,8 @@ def best_plan(graph: Graph, machine: Machine, chosen: Settings, kernels: Profile
         options = {**program.header.options, "sram_budget": chosen.options[SRAM_BUDGET]}
         options |= {"planned_budget": budget, "plans_tried": len(plans)}
         program = replace(program, header=replace(program.header, options=options))
-    run = runs[best]
-    return BestPlan(program, run and replace(run, header=program.header))
+    replayed = replays[best]
+    return BestPlan(program, replace(replayed.run, header=program.header) if replayed else None)
 
 
 def _chooses(chosen: Settings) -> bool:
@@ -113,10 +113,10 @@ def _buffers(program: Program) -> tuple[object, ...]:
     return (len(program.tasks), *spans)
 
 
-def _replayed(program: Program, machine: Machine, profile: Profile, chosen: Settings) -> Run | None:
+def _replayed(program: Program, machine: Machine, profile: Profile, chosen: Settings) -> Replay | None:
     """None where a kernel would fault."""
     try:
-        return execute(program, machine, profile, chosen.run[CODE], chosen.run[OPERATOR_OVERHEAD])
+        return replay(program, machine, profile, chosen.run[CODE], chosen.run[OPERATOR_OVERHEAD])
     except KernelFault:
         return None
 

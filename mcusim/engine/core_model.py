@@ -134,7 +134,7 @@ class ReplayCore:
         places = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
         replay.fetch(memory, calls.code_sweep(self.code, g, task.rows, self.profile, self.costs, compute))
         compute = calls.away(memory, self.code, self.costs, compute)
-        self.memory.call(lambda: calls.replay_call(memory, g, task.rows, places, self.profile, self.costs))
+        calls.replay_call(memory, g, task.rows, places, self.profile, self.costs)
         return compute * TICK
 
     def is_counted(self, program: Program) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 from mcusim.engine.board_rules import require_aligned_accesses
 from mcusim.engine.compiled.results import recorded
-from mcusim.engine.compiled.tables import compiled
 from mcusim.engine.core_model import ReplayCore
 from mcusim.engine.disturbance import Disturbance
 from mcusim.engine.kept_runs import KEPT_RUNS
@@ -25,6 +26,19 @@ from mcusim.runtime.runtime import recorded_runtime
 Progress = Callable[[Task], object]
 
 
+@dataclass(frozen=True)
+class Replay:
+    """A program that was replayed: how many ``cycles`` it takes, and all that was recorded, once it is asked for."""
+
+    cycles: int
+    _record: Callable[[], Run]
+
+    @cached_property
+    def run(self) -> Run:
+        """As :func:`execute` returns it."""
+        return self._record()
+
+
 def execute(
     program: Program, machine: Machine, profile: Profile, code: str | None = None, overhead: int | None = None
 ) -> Run:
@@ -36,7 +50,20 @@ def execute(
     without costs for the core, KernelFault for what the board refuses (:mod:`mcusim.engine.board_rules`). Not modelled:
     what the memory, the core model and the engine do not model.
     """
-    return execute_series(program, machine, profile, code, overhead)[0]
+    return replay(program, machine, profile, code, overhead).run
+
+
+def replay(
+    program: Program, machine: Machine, profile: Profile, code: str | None = None, overhead: int | None = None
+) -> Replay:
+    """:func:`execute` for who may want no more than the cycles."""
+    core = _core(program, machine, profile, code, overhead)
+    engine = KEPT_RUNS.replay(program, machine, core)
+    if engine is not None:
+        return Replay(engine.cycles, lambda: _run(recorded(engine), core, engine.cycles, profile.name, "replay"))
+    core = _core(program, machine, profile, code, overhead)
+    run = run_program(program, machine, core, profile.name, "replay")
+    return Replay(run.cycles, lambda: run)
 
 
 def execute_series(
@@ -50,35 +77,22 @@ def execute_series(
 ) -> tuple[Run, tuple[Invocation, ...]]:
     """:func:`execute`, and all of several ``invocations``: each begins when the one before is done, with the caches as
     that left them; the run is the first one, of which ``film`` is taken."""
+    if invocations == 1 and film is None:
+        run = execute(program, machine, profile, code, overhead)
+        return run, (Invocation(run.cycles, run.by_cause),)
+    core = _core(program, machine, profile, code, overhead)
+    run = run_program(program, machine, core, profile.name, "replay", film=film)
+    return run, tuple(run_again(program, machine, core, run, invocations - 1))
+
+
+def _core(program: Program, machine: Machine, profile: Profile, code: str | None, overhead: int | None) -> ReplayCore:
+    """To replay a program, which is checked."""
     check_program(program, machine)
     opaque = opaque_cycles(program)
     runtime = recorded_runtime(program.header.options)
     core = ReplayCore(profile, machine, code_address(machine, code), overhead, opaque, runtime)
     require_aligned_accesses(program, machine, core.profile, core.memory.state, opaque)
-    if invocations == 1 and film is None and core.is_counted(program):
-        run = _kept_or_compiled(program, machine, core, profile.name)
-        if run is not None:
-            return run, (Invocation(run.cycles, run.by_cause),)
-        core = ReplayCore(profile, machine, core.code, overhead, opaque, runtime)
-    run = run_program(program, machine, core, profile.name, "replay", film=film)
-    return run, tuple(run_again(program, machine, core, run, invocations - 1))
-
-
-def _kept_or_compiled(program: Program, machine: Machine, core: ReplayCore, kernels: str) -> Run | None:
-    kept = KEPT_RUNS.begin(program, core.memory, core.profile, core.code)
-    if core.memory.kept is not None:
-        run = run_program(program, machine, core, kernels, "replay")
-        KEPT_RUNS.end(kept, core.memory)
-        return run
-    if kept.tables is None:
-        kept.tables = compiled(program, machine, core)
-    if kept.tables is None:
-        return None
-    engine = kept.tables.engine(machine, core, kept.streams)
-    cycles = engine.play()
-    if cycles < 0:
-        return None
-    return _run(recorded(engine, cycles), core, cycles, kernels, "replay")
+    return core
 
 
 def execute_recorded(program: Program, machine: Machine) -> Run:

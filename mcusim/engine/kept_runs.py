@@ -1,10 +1,10 @@
-"""Runs whose accesses are kept: the third replay of the same program past the same caches, and every later one, plays
-what got past the data cache of the second.
+"""Programs that are kept compiled, and what gets past the data cache in them: the second replay of a program past the
+same caches writes that down, and every later one plays it.
 
 Equal must be all that a data access depends on: the program's tasks, the kernels' profile, where code is, and of the
 machine its caches and address ranges, which is the state of a memory system but for what is its devices' own. A process
-keeps :data:`MOST_BYTES` of accesses, those used last. Not modelled: machines without a data cache, profiles whose
-kernels are fitted nests, films, and several inferences; they are replayed as ever.
+keeps :data:`MOST_BYTES`, of the programs used last. Not modelled: profiles whose kernels are fitted nests, films, and
+several inferences, which the engine in SimPy replays; machines without a data cache have their accesses made each time.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from mcusim.engine.compiled.tables import CompiledProgram
+from mcusim.engine.compiled.tables import CompiledEngine, CompiledProgram, compiled
+from mcusim.engine.core_model import ReplayCore
 from mcusim.kernels.cost.profile import Profile
-from mcusim.memory.kept_streams.streams import KeptStreams, StreamRecorder
+from mcusim.machine.description import Machine
+from mcusim.memory.kept_streams.streams import Streams
 from mcusim.memory.state_layout import RegionState
 from mcusim.memory.system import MemorySystem
 from mcusim.native.structs import offset_of
@@ -28,26 +30,27 @@ _OWN = slice(offset_of(RegionState.read_latency), RegionState.WORDS)  # of a dev
 
 @dataclass(eq=False, slots=True)
 class KeptRun:
-    """A program, all else that its accesses depend on, how often it was replayed, and its streams once they were
-    recorded."""
+    """A program, all else that its accesses depend on, how often it was replayed; its tables, and its streams once they
+    were recorded."""
 
     key: tuple[Any, ...]
     tasks: tuple[Any, ...]
     profile: Profile
     replays: int = 0
-    streams: KeptStreams | None = None
     tables: CompiledProgram | None = None
-
-    def keep(self, streams: KeptStreams | None) -> None:
-        """These were recorded; what could not be, or is larger than all that is kept, is not recorded again."""
-        self.streams = streams
-        if self.bytes > MOST_BYTES:
-            self.streams = None
+    streams: Streams | None = None
 
     @property
     def bytes(self) -> int:
-        """Of its streams."""
-        return (self.streams.bytes if self.streams else 0) + (self.tables.bytes if self.tables else 0)
+        """Of its tables and streams."""
+        return sum(part.bytes for part in (self.tables, self.streams) if part is not None)
+
+    def keep(self, tables: CompiledProgram, recorded: Streams | None) -> None:
+        """``recorded``: the streams, if this replay wrote them down. What is larger than all that is kept is not
+        recorded again."""
+        self.tables = tables
+        if recorded is not None and recorded.finish() and recorded.bytes <= MOST_BYTES:
+            self.tables, self.streams = tables.without_calls(), recorded
 
 
 class KeptRuns:
@@ -58,28 +61,32 @@ class KeptRuns:
         self._runs: list[KeptRun] = []  # the one used last at the end
         self._lock = Lock()
 
-    def begin(self, program: Program, memory: MemorySystem, profile: Profile, code: int) -> KeptRun:
-        """Before a replay: ``memory`` records it, or plays what is kept."""
-        key = geometry(memory), profile.name, code
+    def replay(self, program: Program, machine: Machine, core: ReplayCore) -> CompiledEngine | None:
+        """``program`` played to its end; None where the compiled engine cannot."""
+        key = geometry(core.memory), core.profile.name, core.code
         with self._lock:
-            run = self._run(key, tuple(program.tasks), profile)
-        if run.replays == self._before and memory.state.data_cache:
-            memory.record()
+            run = self._run(key, tuple(program.tasks), core.profile)
+        tables, streams, recorded = run.tables, run.streams, None
+        if tables is None:
+            tables = compiled(program, machine, core)
+        if tables is None:
+            return None
+        if streams is None and run.replays == self._before and core.memory.state.data_cache:
+            recorded = Streams(tables.core_tasks, len(set(core.memory.blocks.values())))
         run.replays += 1
-        return run
-
-    def end(self, run: KeptRun, memory: MemorySystem) -> None:
-        """After a replay to its end."""
-        if isinstance(memory.kept, StreamRecorder):
-            run.keep(memory.kept.streams)
-            with self._lock:
-                while self.bytes > MOST_BYTES:
-                    self._runs.pop(0)
-        memory.kept = None
+        engine = tables.engine(machine, core, streams or recorded)
+        if engine.play() < 0:
+            return None
+        with self._lock:
+            if run.streams is None:
+                run.keep(tables, recorded)
+            while self.bytes > MOST_BYTES:
+                self._runs.pop(0)
+        return engine
 
     @property
     def bytes(self) -> int:
-        """Of the host's memory, that accesses take."""
+        """Of the host's memory, that all take."""
         return sum(run.bytes for run in self._runs)
 
     def _run(self, key: tuple[Any, ...], tasks: tuple[Any, ...], profile: Profile) -> KeptRun:

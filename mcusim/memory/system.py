@@ -13,7 +13,6 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import operand_stalls
 from mcusim.memory.address_ranges import Bytes, Range, install
-from mcusim.memory.kept_streams.streams import KeptStreams, StreamPlayer, StreamRecorder
 from mcusim.memory.ports import replay
 from mcusim.memory.state_builder import Builder, Ports, WritingSide, dma_ports, set_up
 from mcusim.memory.state_layout import TICK, MemoryState, RegionState
@@ -94,7 +93,6 @@ class MemorySystem:
             own = {self.blocks[region.name, alias] for alias in (False, True)}
             self._ports.append((region.name, [blocks.index(at) for at in sorted(own)]))
         self._ports_of: dict[tuple[Dma, WritingSide | None], Ports] = {}
-        self.kept: StreamRecorder | StreamPlayer | None = None
         self.contents: Sequence[Bytes] = ()  # of an emulated core; ranges that are installed from then on know them
         # called with source, target and bytes of each transfer; its number for who watches, cycles that it begins
         # later, ticks that each of its reads takes longer
@@ -162,25 +160,7 @@ class MemorySystem:
             return 0
         from mcusim.memory.ports.maintenance import maintain_range  # with what lines hold, which a replay has not
 
-        def maintained() -> int:
-            return int(maintain_range(self.state, address, size, int(clean), int(invalidate)))
-
-        return maintained() if self.kept is None else self.kept.maintain(maintained)
-
-    def record(self) -> None:
-        """Record kernel calls and maintenance from now on."""
-        self.kept = StreamRecorder(self.state, self._counts)
-
-    def play(self, streams: KeptStreams) -> None:
-        """Play what was recorded of a run in place of its calls and maintenance."""
-        self.kept = StreamPlayer(self.state, streams)
-
-    def call(self, action: Callable[[], object]) -> None:
-        """Do ``action``, which makes the data accesses of a kernel call, or what was recorded of it."""
-        if self.kept is None:
-            action()
-        else:
-            self.kept.call(action)
+        return int(maintain_range(self.state, address, size, int(clean), int(invalidate)))
 
     def transfer(self, dma: Dma, source: int, target: int, size: int, side: WritingSide | None = None) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes; ``side`` as in :meth:`begin_transfer`."""

@@ -137,8 +137,12 @@ def _load(context: Any, builder: Any, view: Any, pointer: Any, name: str) -> Any
 
 
 def _store(context: Any, builder: Any, signature: Any, arguments: Any, name: str) -> None:
-    word = context.cast(builder, arguments[1], signature.args[1], types.int64)
-    builder.store(word, _behind(builder, arguments[0], signature.args[0].kind.FIELDS[name].offset))
+    field = signature.args[0].kind.FIELDS[name]
+    if field.pointer:
+        word = builder.ptrtoint(arguments[1], I64)
+    else:
+        word = context.cast(builder, arguments[1], signature.args[1], types.int64)
+    builder.store(word, _behind(builder, arguments[0], field.offset))
 
 
 def _get_word(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -7,7 +7,7 @@ from mcusim.engine.compiled import layout as E
 from mcusim.engine.compiled.layout import EngineState, TaskState
 from mcusim.kernels.cost.counted.call_streams import play_images
 from mcusim.memory.dma import undisturbed
-from mcusim.memory.kept_streams import play as kept_play
+from mcusim.memory.kept_streams import play, record
 from mcusim.memory.ports.maintenance import maintain_range
 from mcusim.memory.ports.replay import fetch, sync
 from mcusim.memory.state_layout import TICK, RegionStates, TransferState
@@ -53,12 +53,32 @@ def measured(engine: EngineState, index: int) -> None:
 
 @native
 def data_accesses(engine: EngineState, task: TaskState) -> None:
-    """Those of a kernel call, or what was recorded of them."""
-    if engine.kept:
-        kept_play.call(engine.memory, engine.kept.records[engine.next_kept])
+    """Those of a kernel call, recorded perhaps, or what was recorded of them."""
+    memory, kept = engine.memory, engine.kept
+    if kept and not kept.film:
+        play.play_call(memory, kept, engine.next_kept)
         engine.next_kept += 1
-    else:
-        play_images(engine.calls.records[task.call], task.streams, task.images, task.input_step, task.output_step)
+        return
+    if kept:
+        record.begin(memory, kept)
+    play_images(engine.calls.records[task.call], task.streams, task.images, task.input_step, task.output_step)
+    if kept:
+        record.end(memory, kept)
+
+
+@native
+def maintenance(engine: EngineState, task: TaskState) -> int:
+    """What cache maintenance writes back, recorded perhaps, or what was recorded of it: the ticks that takes."""
+    memory, kept = engine.memory, engine.kept
+    if kept and not kept.film:
+        engine.next_kept += 1
+        return play.play_maintenance(memory, kept, engine.next_kept - 1)
+    if kept:
+        record.begin(memory, kept)
+    ticks = maintain_range(memory, task.source, task.bytes, task.clean, task.invalidate)
+    if kept:
+        record.end(memory, kept)
+    return ticks
 
 
 @native
@@ -104,11 +124,7 @@ def maintain(engine: EngineState, index: int) -> None:
         return
     sync(memory, engine.now * TICK, engine.first_block, engine.blocks)
     snapshot(engine)
-    if engine.kept:
-        ticks = kept_play.maintenance(memory, engine.kept.records[engine.next_kept])
-        engine.next_kept += 1
-    else:
-        ticks = maintain_range(memory, task.source, task.bytes, task.clean, task.invalidate)
+    ticks = maintenance(engine, task)
     measured(engine, index)
     task.alone = -(-(ticks + task.line_ticks) // TICK)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from mcusim.kernels.cost.counted.access_streams import CountedCall
-from mcusim.memory.kept_streams.layout import KeptCalls
+from mcusim.memory.film.events import KeptStreams
 from mcusim.memory.state_layout import CodeSweep, MemoryState, OperandRange, RegionState, TransferState
 from mcusim.native.structs import POINTER, Struct, Structs, Words, offset_of
 
@@ -123,8 +123,8 @@ class Process(Struct):
 
 
 class EngineState(Struct, root=True):
-    """Process 0 is the core. ``kept``: recorded accesses, 0: they are made. ``queue``: what happens at this moment yet,
-    kind and number each. ``failed``: something did not fit."""
+    """Process 0 is the core. ``kept``: what is recorded of accesses, or was, 0: nothing. ``queue``: what happens
+    at this moment yet, kind and number each. ``failed``: something did not fit."""
 
     memory: Annotated[MemoryState, POINTER]
     first_block: int
@@ -136,7 +136,7 @@ class EngineState(Struct, root=True):
     operands: Annotated[OperandRanges, POINTER]
     calls: Annotated[CountedCalls, POINTER]
     ports: Annotated[PortTemplates, POINTER]
-    kept: Annotated[KeptCalls, POINTER]
+    kept: Annotated[KeptStreams, POINTER]
     next_kept: int
     stats: Annotated[Words, POINTER]
     ended: Annotated[Words, POINTER]  # the tasks in the order of their ends

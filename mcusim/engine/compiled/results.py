@@ -14,8 +14,8 @@ from mcusim.program.program import Compute, Transfer
 _SPENT = {"flash": E.FLASH, "sram": E.SRAM, "sdram": E.SDRAM, "qspi": E.QSPI}
 
 
-def recorded(engine: CompiledEngine, cycles: int) -> System:
-    """The records of a program that was played to its end in so many ``cycles``."""
+def recorded(engine: CompiledEngine) -> System:
+    """The records of a program that was played to its end."""
     program = engine.tables.program
     system = System(program, engine.machine, engine.core)
     tasks, demands = engine.tasks, _Demands(engine)
@@ -38,8 +38,8 @@ def recorded(engine: CompiledEngine, cycles: int) -> System:
         if number in engine.tables.watched:
             system.waits.add(task.operator, engine.tables.watched[number], demands.stalls(number), demand)
         system.record(task, begin, end, spent)
-    if cycles > core_end:
-        system.account(last)["dma_wait"] += system.waited(last, core_end, cycles, len(system.events))
+    if engine.cycles > core_end:
+        system.account(last)["dma_wait"] += system.waited(last, core_end, engine.cycles, len(system.events))
     return system
 
 

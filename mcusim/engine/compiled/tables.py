@@ -3,7 +3,8 @@ same caches and address ranges; and an engine over them for one machine."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from mcusim.engine.system import driver_cycles, loop_ticks
 from mcusim.kernels.cost.counted import counted_call as calls
 from mcusim.kernels.cost.counted.access_streams import CountedCall
 from mcusim.machine.description import Machine
-from mcusim.memory.kept_streams.streams import KeptStreams
+from mcusim.memory.kept_streams.streams import Streams
 from mcusim.memory.ports.replay import word_by_word
 from mcusim.memory.state_builder import dma_ports, set_up
 from mcusim.memory.state_layout import MAX_OPERANDS, MemoryState, TransferState
@@ -64,9 +65,16 @@ class CompiledProgram:
                 assert isinstance(task, Maintain)
                 self._maintenance(state, task, machine)
 
-    def drop_calls(self) -> None:
-        """Accesses will be played as they were recorded."""
-        self._calls = []
+    def without_calls(self) -> CompiledProgram:
+        """The same for accesses that are played as they were recorded."""
+        tables = copy(self)
+        tables._calls = []
+        return tables
+
+    @property
+    def core_tasks(self) -> int:
+        """How many the core has."""
+        return len(self.lanes["core"])
 
     @property
     def bytes(self) -> int:
@@ -108,7 +116,7 @@ class CompiledProgram:
         state.kind, state.source, state.bytes = E.MAINTAIN, task.span.address, task.span.bytes
         state.clean, state.invalidate = int("clean" in task.action), int("invalidate" in task.action)
 
-    def engine(self, machine: Machine, core: ReplayCore, kept: KeptStreams | None) -> CompiledEngine:
+    def engine(self, machine: Machine, core: ReplayCore, kept: Streams | None) -> CompiledEngine:
         """To play them once."""
         return CompiledEngine(self, machine, core, kept)
 
@@ -140,8 +148,8 @@ def compiled(program: Program, machine: Machine, core: ReplayCore) -> CompiledPr
 class CompiledEngine:
     """Plays compiled tables once."""
 
-    def __init__(self, tables: CompiledProgram, machine: Machine, core: ReplayCore, kept: KeptStreams | None) -> None:
-        self.tables, self.machine, self.core, self._kept = tables, machine, core, kept
+    def __init__(self, tables: CompiledProgram, machine: Machine, core: ReplayCore, kept: Streams | None) -> None:
+        self.tables, self.machine, self.core, self._kept, self.cycles = tables, machine, core, kept, 0
         memory, count = core.memory, len(tables.program.tasks)
         self.state = EngineState(np.zeros(EngineState.WORDS, np.int64))
         self._arrays = tables.arrays(memory.state)
@@ -158,9 +166,9 @@ class CompiledEngine:
         return self._arrays["operands"][2::3]
 
     def play(self) -> int:
-        """The cycles; -1: something does not fit its words."""
-        run: Any = processes.play
-        return int(run(self.state))
+        """To the end: the cycles; -1: something does not fit its words."""
+        self.cycles = int(processes.play(self.state))
+        return self.cycles
 
     def _point(self, memory: MemorySystem) -> None:
         state, arrays = self.state, self._arrays
@@ -170,7 +178,7 @@ class CompiledEngine:
         self._lanes = np.array([number for lane in self.tables.lanes.values() for number in lane] or [0], np.int64)
         state.lanes, state.stats, state.ended = Words(self._lanes), Words(self.stats.reshape(-1)), Words(self.ended)
         if self._kept is not None:
-            state.kept = self._kept.calls
+            state.kept = self._kept.state
 
     def _machine(self, memory: MemorySystem) -> None:
         state, machine, core = self.state, self.machine, self.core

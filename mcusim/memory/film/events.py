@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from mcusim.memory.kept_streams.layout import KeptState
+from mcusim.memory.kept_streams.layout import KeptCalls, KeptState
 from mcusim.native.structs import POINTER, Struct, Structs, Words
 
 # kinds, with their three numbers: address, bytes of each and how many accesses, ticks of stall, of the core's loads,
@@ -52,3 +52,16 @@ class FilmState(Struct):
     lost: int
     lost_since: int
     kept: Annotated[KeptState, POINTER]  # a recording in place of a film, 0: none
+
+
+class KeptStreams(Struct, root=True):
+    """The recorded calls of a run: events, counters of each call's blocks, calls. While they are recorded there is a
+    ``film``, which knows the recording; ``next``: the call to come; ``none``: no film, to put in the place of one."""
+
+    events: Annotated[Words, POINTER]
+    counts: Annotated[Words, POINTER]
+    blocks: int
+    calls: Annotated[KeptCalls, POINTER]
+    film: Annotated[FilmState, POINTER]
+    none: Annotated[FilmState, POINTER]
+    next: int

@@ -27,10 +27,10 @@ NO_OPERAND, ANOTHER_OPERAND = 6, 7  # in place of its number: none, and one beyo
 
 
 class KeptState(Struct):
-    """A recording: ``events`` has room for ``most``; ``mark``: when the core's work since the last event began;
-    ``filled``: a line was since the last access, and ``displaced`` was written back for it (its number, -1: none);
-    ``stall``: of the access that is noted; ``ranges``: offsets of the address ranges met; ``failed``: something did not
-    fit."""
+    """What is being recorded: ``events`` has room for ``most``; ``mark``: when the core's work since the last event
+    began; ``filled``: a line was since the last access, and ``displaced`` was written back for it (its number, -1:
+    none); ``stall``: of the access that is noted; ``ranges``: offsets of the address ranges met; ``failed``: something
+    did not fit."""
 
     events: Annotated[Words, POINTER]
     count: int
@@ -46,15 +46,13 @@ class KeptState(Struct):
 
 
 class KeptCall(Struct):
-    """Of a call that was recorded: ``count`` events, the ranges they name, ticks of work behind the last one; what was
-    counted of each of the ``blocks`` (accesses and bytes); hits, misses and write-backs of the data cache."""
+    """Of a call: its first event and how many they are, the address ranges they name, ticks of work behind the last
+    one; hits, misses and write-backs of the data cache."""
 
-    events: Annotated[Words, POINTER]
+    first: int
     count: int
     ranges: Annotated[Words, 1 << RANGE]
     tail: int
-    counts: Annotated[Words, POINTER]
-    blocks: int
     hits: int
     misses: int
     writebacks: int
@@ -64,3 +62,7 @@ class KeptCalls(Struct):
     """Of a run, in their order."""
 
     records: Annotated[Structs[KeptCall], 0]
+
+
+COUNTS = 4
+"""Counters of a block, of those that a recording has: accesses and bytes."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mcusim.memory import devices, range_lookup
 from mcusim.memory.cache.line_transfer import fill_stall, read_line, write_line
+from mcusim.memory.film.events import KeptStreams
 from mcusim.memory.kept_streams import layout as K
 from mcusim.memory.kept_streams.layout import KeptCall
 from mcusim.memory.operand_stalls import charge
@@ -65,10 +66,10 @@ def charged(memory: MemoryState, second: int, stall: int) -> None:
 
 
 @native
-def play(memory: MemoryState, kept: KeptCall) -> None:
-    """A kernel call's stream."""
+def play(memory: MemoryState, kept: KeptCall, events: Words) -> None:
+    """A kernel call's events."""
     for i in range(kept.count):
-        first, second = kept.events[2 * i], kept.events[2 * i + 1]
+        first, second = events[2 * i], events[2 * i + 1]
         kind = first & (1 << K.KIND) - 1
         memory.now += first >> K.DUE_AT
         if kind == K.WORK:
@@ -85,34 +86,37 @@ def play(memory: MemoryState, kept: KeptCall) -> None:
 
 
 @native
-def count(memory: MemoryState, kept: KeptCall) -> None:
-    """Count what the call counted."""
-    for block in range(kept.blocks):
-        region, counted = RegionStates(memory, FIRST_BLOCK).records[block], Words(kept.counts, 4 * block)
-        region.reads += counted[0]
-        region.writes += counted[1]
-        region.read_bytes += counted[2]
-        region.write_bytes += counted[3]
-    memory.hits += kept.hits
-    memory.misses += kept.misses
-    memory.writebacks += kept.writebacks
+def count(memory: MemoryState, streams: KeptStreams, number: int) -> None:
+    """Count what the call of that number counted."""
+    call = streams.calls.records[number]
+    for block in range(streams.blocks):
+        region = RegionStates(memory, FIRST_BLOCK).records[block]
+        counts = Words(streams.counts, K.COUNTS * (number * streams.blocks + block))
+        region.reads += counts[0]
+        region.writes += counts[1]
+        region.read_bytes += counts[2]
+        region.write_bytes += counts[3]
+    memory.hits += call.hits
+    memory.misses += call.misses
+    memory.writebacks += call.writebacks
 
 
 @native
-def call(memory: MemoryState, kept: KeptCall) -> None:
-    """A kernel call."""
-    count(memory, kept)
-    play(memory, kept)
-    memory.now += kept.tail
+def play_call(memory: MemoryState, streams: KeptStreams, number: int) -> None:
+    """The kernel call of that number."""
+    call = streams.calls.records[number]
+    count(memory, streams, number)
+    play(memory, call, Words(streams.events, 2 * call.first))
+    memory.now += call.tail
 
 
 @native
-def maintenance(memory: MemoryState, kept: KeptCall) -> int:
-    """The lines that cache maintenance writes back: the ticks that takes; the clock stays."""
-    count(memory, kept)
-    before = memory.now
-    for i in range(kept.count):
-        tag = kept.events[2 * i + 1]
+def play_maintenance(memory: MemoryState, streams: KeptStreams, number: int) -> int:
+    """The lines that the cache maintenance of that number writes back: the ticks that takes; the clock stays."""
+    call, before = streams.calls.records[number], memory.now
+    count(memory, streams, number)
+    for i in range(call.first, call.first + call.count):
+        tag = streams.events[2 * i + 1]
         address = tag * CacheState(memory, memory.data_cache).line_bytes
         addresses = AddressRange(memory, range_lookup.find(memory, address))
         memory.now += written(memory, addresses, tag, memory.now)

@@ -6,14 +6,15 @@ Not modelled: accesses of the emulated core, and of transfers in flight.
 from __future__ import annotations
 
 from mcusim.memory import state_layout as L
-from mcusim.memory.film.events import FILL, WRITE_BACK
+from mcusim.memory.film.events import FILL, WRITE_BACK, KeptStreams
 from mcusim.memory.kept_streams import layout as K
 from mcusim.memory.kept_streams.layout import KeptState
 from mcusim.memory.operand_stalls import operand_of
-from mcusim.memory.state_layout import AccessStream, AddressRange, CacheState, MemoryState, RegionState
+from mcusim.memory.state_layout import AccessStream, AddressRange, CacheState, MemoryState, RegionState, RegionStates
 from mcusim.native.functions import native, shared
-from mcusim.native.structs import words_between
+from mcusim.native.structs import Words, words_between
 
+FIRST_BLOCK = MemoryState.WORDS  # where a memory's blocks begin
 MOST = (1 << K.COUNT) - 1  # accesses of an event
 NOBODY = -2  # no event before to which accesses might go
 
@@ -97,7 +98,7 @@ def many(memory: MemoryState, first: int, address: int, n: int) -> None:
     """``n`` accesses to memory without state, in as few events as may be."""
     kept = memory.film.kept
     second = address | operand_code(memory, address)
-    if kept.count == 0 or kept.last_operand == NOBODY or not merged(memory, first, address, n):
+    if kept.last_operand == NOBODY or not merged(memory, first, address, n):
         while n > MOST:
             append(kept, first | MOST << K.COUNT_AT, second)
             first, n = first & (1 << K.DUE_AT) - 1, n - MOST
@@ -134,3 +135,42 @@ def accessed(memory: MemoryState, addresses: AddressRange, stream: AccessStream,
         kept.last_operand = NOBODY
     kept.mark = memory.now + kept.stall
     kept.filled = 0
+
+
+@native
+def count(memory: MemoryState, streams: KeptStreams, sign: int) -> None:
+    """The counters as they are now, added to those of the call to come, or subtracted."""
+    call = streams.calls.records[streams.next]
+    for block in range(streams.blocks):
+        region = RegionStates(memory, FIRST_BLOCK).records[block]
+        counts = Words(streams.counts, K.COUNTS * (streams.next * streams.blocks + block))
+        counts[0] += sign * region.reads
+        counts[1] += sign * region.writes
+        counts[2] += sign * region.read_bytes
+        counts[3] += sign * region.write_bytes
+    call.hits += sign * memory.hits
+    call.misses += sign * memory.misses
+    call.writebacks += sign * memory.writebacks
+
+
+@native
+def begin(memory: MemoryState, streams: KeptStreams) -> None:
+    """A call, or maintenance, begins."""
+    kept, call = streams.film.kept, streams.calls.records[streams.next]
+    count(memory, streams, -1)
+    call.first = kept.count
+    kept.known = kept.filled = 0
+    kept.mark, kept.last_operand = memory.now, NOBODY
+    memory.film = streams.film
+
+
+@native
+def end(memory: MemoryState, streams: KeptStreams) -> None:
+    """It has ended."""
+    kept, call = streams.film.kept, streams.calls.records[streams.next]
+    memory.film = streams.none
+    count(memory, streams, 1)
+    call.count, call.tail = kept.count - call.first, memory.now - kept.mark
+    for i in range(1 << K.RANGE):
+        call.ranges[i] = kept.ranges[i]
+    streams.next += 1
