@@ -1,8 +1,9 @@
 """Programs that are kept compiled, and what gets past the data cache in them: the second replay of a program past the
 same caches writes that down, and every later one plays it.
 
-Equal must be all that a data access depends on: the program's tasks, the kernels' profile, where code is, and of the
-machine its caches and address ranges, which is the state of a memory system but for what is its devices' own. A process
+Equal must be all that accesses and the cycles of loops depend on: the program's tasks, the kernels' profile, where code
+is, and of the machine its core, its caches and address ranges, which is the state of a memory system but for what is
+its devices' own. A process
 keeps :data:`MOST_BYTES`, of the programs used last. Not modelled: profiles whose kernels are fitted nests, films, and
 several inferences, which the engine in SimPy replays; machines without a data cache have their accesses made each time.
 """
@@ -63,7 +64,8 @@ class KeptRuns:
 
     def replay(self, program: Program, machine: Machine, core: ReplayCore) -> CompiledEngine | None:
         """``program`` played to its end; None where the compiled engine cannot."""
-        key = geometry(core.memory), core.profile.name, core.code
+        costs = core.isa, core.profile.name, core.code, tuple(core.opaque.items())
+        key = geometry(core.memory), tuple(machine.memory), tuple(machine.dma), costs
         with self._lock:
             run = self._run(key, tuple(program.tasks), core.profile)
         tables, streams, recorded = run.tables, run.streams, None
@@ -74,7 +76,7 @@ class KeptRuns:
         if streams is None and run.replays == self._before and core.memory.state.data_cache:
             recorded = Streams(tables.core_tasks, len(set(core.memory.blocks.values())))
         run.replays += 1
-        engine = tables.engine(machine, core, streams or recorded)
+        engine = tables.engine(program, machine, core, streams or recorded)
         if engine.play() < 0:
             return None
         with self._lock:

@@ -189,7 +189,7 @@ class System:
             lambda _: result.append(self.memory.maintain(span.address, span.bytes, clean, invalidate))
         )
         self.count(task, demand)
-        cycles = -(-(result[0] + loop_ticks(self.machine, span)) // TICK)
+        cycles = -(-(result[0] + loop_ticks(self.machine, lines_of(self.machine, span))) // TICK)
         bus = yield from self.arbiter.perform(Activity(cycles, demand))
         return {"maintenance": cycles, "bus": bus}
 
@@ -250,12 +250,16 @@ def driver_cycles(machine: Machine, dma: Dma) -> tuple[int, int]:
     return int(setup), int(handler)
 
 
-def loop_ticks(machine: Machine, span: Span) -> int:
-    """Ticks of the loop that maintains a span's lines in the data cache, which there is."""
-    cache = machine.data_cache
-    assert cache is not None
-    lines = (span.end + cache.line - 1) // cache.line - span.address // cache.line
-    return round(machine.cycles(cache.maintenance) * TICK * lines)
+def lines_of(machine: Machine, span: Span) -> int:
+    """How many of the data cache hold some of the span; 0 where there is none."""
+    line = machine.data_cache.line if machine.data_cache else 0
+    return (span.end + line - 1) // line - span.address // line if line else 0
+
+
+def loop_ticks(machine: Machine, lines: int) -> int:
+    """Ticks of the loop that maintains so many lines of the data cache, which there is."""
+    assert machine.data_cache is not None
+    return round(machine.cycles(machine.data_cache.maintenance) * TICK * lines)
 
 
 def _label(task: Task, operators: Sequence[OperatorInfo]) -> str:

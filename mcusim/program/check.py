@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from mcusim.errors import ProgramError
@@ -20,8 +21,26 @@ def check_program(program: Program, machine: Machine) -> None:
     are DMA streams the machine has; the DMA reaches both ends of a transfer; both ends are equally long and at most the
     stream's maximum units; operands have the bytes that a task's geometry and rows need; ids are unique and ``after``
     names earlier tasks; the loops of all kernel calls are no longer than a microcontroller would run. Not modelled:
-    whether the tasks compute the right thing, and races.
+    whether the tasks compute the right thing, and races. A program that was right a short while ago, on a machine of
+    the same regions and controllers, is not looked at again.
     """
+    known = _layout(machine)
+    if any(other is program and layout == known for other, layout in _right):
+        return
+    _check(program, machine)
+    _right.append((program, known))
+
+
+_right: deque[tuple[Program, tuple[object, ...]]] = deque(maxlen=64)  # programs, and what was asked of their machines
+
+
+def _layout(machine: Machine) -> tuple[object, ...]:
+    """All of a machine that the checks ask for."""
+    regions = [(r.name, r.base, r.size, r.writable, r.dma) for r in machine.memory.values()]
+    return (machine.name, *regions, *((d.name, d.streams, d.max_units, d.beat) for d in machine.dma.values()))
+
+
+def _check(program: Program, machine: Machine) -> None:
     for buffer in program.header.buffers:
         regions(buffer.span, machine, f"buffer '{buffer.name}'")
     for task in _identified(program):

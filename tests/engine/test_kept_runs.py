@@ -13,7 +13,6 @@ import pytest
 import mcusim
 from mcusim.engine import kept_runs
 from mcusim.engine.kept_runs import KeptRuns
-from mcusim.memory.system import MemorySystem
 from mcusim.results import to_json
 from tests.support.cases import few, sampled
 
@@ -25,8 +24,8 @@ PROGRAMS = [
     ("mobilenet-v1-w0.25-r096", F746, "tinyops"),
     ("ds-cnn", H743, "internal"),
     ("ds-cnn", "nucleo-f767zi", "internal"),
-    ("figure-1", H743, "internal"),  # with a fitted nest: none is kept
-    ("ds-cnn", F469, "tinyops"),  # without a data cache: none is kept
+    ("ds-cnn", F469, "tinyops"),  # without a data cache: accesses are made each time
+    ("figure-1", H743, "internal"),  # with a fitted nest: by the engine in SimPy
 ]
 SDRAM = {
     "memory.sdram.clock": "60 MHz",
@@ -66,6 +65,14 @@ OPTIONS = {"sram_budget": "48 KiB", "order": "optimal", "code": "flash", "operat
 
 
 @contextmanager
+def by_simpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is compiled."""
+    with monkeypatch.context() as patch:
+        patch.setattr(KeptRuns, "replay", lambda *_: None)
+        yield
+
+
+@contextmanager
 def keeping(monkeypatch: pytest.MonkeyPatch, before: int) -> Iterator[KeptRuns]:
     """So many replays of a program are not recorded."""
     runs = KeptRuns(before)
@@ -91,15 +98,18 @@ def axes(board: str) -> list[tuple[dict[str, str], dict[str, str]]]:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_axis_gives_the_same_json(program: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     points = [({}, {}), *sampled(axes(program[1]), 14)]
+    with by_simpy(monkeypatch):
+        simulated = [replayed(program, *point) for point in points]
     with keeping(monkeypatch, sys.maxsize) as runs:
-        wanted = [replayed(program, *point) for point in points]
-        assert runs.bytes == 0
+        compiled = [replayed(program, *point) for point in points]
+        assert all(run.streams is None for run in runs._runs)
     with keeping(monkeypatch, 0) as runs:
-        found = [replayed(program, *point) for point in points]
-        assert (runs.bytes > 0) == (program not in PROGRAMS[-2:])
-    texts = [[json.dumps(result, sort_keys=True, default=str) for result in side] for side in (wanted, found)]
-    assert [point for point, *both in zip(points, *texts, strict=True) if both[0] != both[1]] == []
-    assert sum(isinstance(result, dict) for result in found) > 8
+        kept = [replayed(program, *point) for point in points]
+        assert any(run.streams for run in runs._runs) == (program not in PROGRAMS[-2:])
+        assert (runs.bytes > 0) == (program != PROGRAMS[-1])
+    texts = [[json.dumps(result, default=str) for result in side] for side in (simulated, compiled, kept)]
+    assert [point for point, *side in zip(points, *texts, strict=True) if len(set(side)) > 1] == []
+    assert sum(isinstance(result, dict) for result in kept) > 8
 
 
 def test_what_changes_devices_alone_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,9 +133,9 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
                 mcusim.simulate(model, F746, policy)
                 assert runs.bytes <= 1 << 20 and len(runs._runs) <= 3
         assert runs.bytes > 0
-    monkeypatch.setattr(kept_runs, "MOST_BYTES", 1 << 16)
+    monkeypatch.setattr(kept_runs, "MOST_BYTES", 1 << 17)
     with keeping(monkeypatch, 0) as runs:
         mcusim.simulate("ds-cnn", F746, "external")
-        assert runs.bytes == 0 and len(runs._runs) == 1
-        monkeypatch.delattr(MemorySystem, "record")  # what is too large is not recorded again
+        assert runs._runs[0].replays == 1 and runs._runs[0].streams is None
+        monkeypatch.delattr(kept_runs, "Streams")  # what is too large is not recorded again
         mcusim.simulate("ds-cnn", F746, "external")

@@ -16,7 +16,7 @@ _SPENT = {"flash": E.FLASH, "sram": E.SRAM, "sdram": E.SDRAM, "qspi": E.QSPI}
 
 def recorded(engine: CompiledEngine) -> System:
     """The records of a program that was played to its end."""
-    program = engine.tables.program
+    program = engine.program
     system = System(program, engine.machine, engine.core)
     tasks, demands = engine.tasks, _Demands(engine)
     columns = {name: tasks[name].tolist() for name in ("waited_from", "ended_before", "begin", "end")}
@@ -67,7 +67,7 @@ def _spent(engine: CompiledEngine, number: int, demand: dict[str, AccessStats]) 
     """The core's cycles for the task, by cause."""
     row: Any = engine.tasks[number]
     spent: Cycles = {}
-    if isinstance(engine.tables.program.tasks[number], Compute):
+    if isinstance(engine.program.tasks[number], Compute):
         spent = {"compute": int(row["compute"]), "runtime": int(row["overhead"])}
         for name in demand:
             cause = CAUSE[engine.machine.memory[name].kind]

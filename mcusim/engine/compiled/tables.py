@@ -19,7 +19,7 @@ from mcusim.engine.compiled.layout import (
     TaskStates,
 )
 from mcusim.engine.stall_accounting import operand_ranges
-from mcusim.engine.system import driver_cycles, loop_ticks
+from mcusim.engine.system import driver_cycles, lines_of, loop_ticks
 from mcusim.kernels.cost.counted import counted_call as calls
 from mcusim.kernels.cost.counted.access_streams import CountedCall
 from mcusim.machine.description import Machine
@@ -42,13 +42,14 @@ class CompiledProgram:
     """The tables. Made by :func:`compiled`."""
 
     def __init__(self, program: Program, machine: Machine, core: ReplayCore) -> None:
-        self.program = program
         self._index = {task.id: number for number, task in enumerate(program.tasks)}
         self.lanes: dict[str, list[int]] = {"core": []}
         self._after: list[int] = []
         self._calls: list[Array] = []
         self.watched: dict[int, list[tuple[str, str]]] = {}  # of a kernel call's operand ranges: region and role
         self._ranges: list[tuple[int, int, int]] = []
+        self.first_tiles: list[int] = []  # kernel calls that an operator begins with, but opaque ones without a cost
+        self.lines: dict[int, int] = {}  # of maintenance, how many
         self._known_parts: dict[Span, list[Span]] = {}
         self._dmas = list(machine.dma.values())
         self._tasks = np.zeros(len(program.tasks) * TaskState.WORDS, np.int64)
@@ -63,7 +64,8 @@ class CompiledProgram:
                 self._transfer(state, task)
             else:
                 assert isinstance(task, Maintain)
-                self._maintenance(state, task, machine)
+                self._maintenance(state, task)
+                self.lines[number] = lines_of(machine, task.span)
 
     def without_calls(self) -> CompiledProgram:
         """The same for accesses that are played as they were recorded."""
@@ -84,6 +86,8 @@ class CompiledProgram:
     def _kernel_call(self, state: TaskState, number: int, task: Compute, core: ReplayCore) -> None:
         g, memory = task.geometry, core.memory.state
         state.kind = E.COMPUTE
+        if task.tile == 0 and core.opaque.get(task.id, 1):
+            self.first_tiles.append(number)
         if task.id in core.opaque:
             state.opaque, state.compute = 1, core.opaque[task.id]
             return
@@ -112,13 +116,13 @@ class CompiledProgram:
         state.port = next(number for number, dma in enumerate(self._dmas) if dma.name == name)
         state.controller = state.port + 1
 
-    def _maintenance(self, state: TaskState, task: Maintain, machine: Machine) -> None:
+    def _maintenance(self, state: TaskState, task: Maintain) -> None:
         state.kind, state.source, state.bytes = E.MAINTAIN, task.span.address, task.span.bytes
         state.clean, state.invalidate = int("clean" in task.action), int("invalidate" in task.action)
 
-    def engine(self, machine: Machine, core: ReplayCore, kept: Streams | None) -> CompiledEngine:
-        """To play them once."""
-        return CompiledEngine(self, machine, core, kept)
+    def engine(self, program: Program, machine: Machine, core: ReplayCore, kept: Streams | None) -> CompiledEngine:
+        """To play them once, for a ``program`` of the same tasks."""
+        return CompiledEngine(self, program, machine, core, kept)
 
     def arrays(self, memory: MemoryState) -> dict[str, Array]:
         """Copies of the tables that an engine writes to, by what they are of."""
@@ -148,9 +152,12 @@ def compiled(program: Program, machine: Machine, core: ReplayCore) -> CompiledPr
 class CompiledEngine:
     """Plays compiled tables once."""
 
-    def __init__(self, tables: CompiledProgram, machine: Machine, core: ReplayCore, kept: Streams | None) -> None:
-        self.tables, self.machine, self.core, self._kept, self.cycles = tables, machine, core, kept, 0
-        memory, count = core.memory, len(tables.program.tasks)
+    def __init__(
+        self, tables: CompiledProgram, program: Program, machine: Machine, core: ReplayCore, kept: Streams | None
+    ) -> None:
+        self.tables, self.program, self.machine, self.core = tables, program, machine, core
+        self._kept, self.cycles = kept, 0
+        memory, count = core.memory, len(program.tasks)
         self.state = EngineState(np.zeros(EngineState.WORDS, np.int64))
         self._arrays = tables.arrays(memory.state)
         self.tasks = TaskStates(self._arrays["tasks"]).records.table(count)
@@ -195,11 +202,10 @@ class CompiledEngine:
             set_up(state.ports.records[number], dma_ports(machine, dma), dma, 0, 0, 0)
             own = (tasks["kind"] == E.TRANSFER) & (tasks["port"] == number)
             tasks["setup"][own], tasks["handler"][own] = driver_cycles(machine, dma)
-        for number, task in enumerate(self.tables.program.tasks):
-            if isinstance(task, Compute) and task.tile == 0:
-                tasks["overhead"][number] = core.overhead if task.id not in core.opaque or core.opaque[task.id] else 0
-            elif isinstance(task, Maintain) and memory.state.data_cache:
-                tasks["line_ticks"][number] = loop_ticks(machine, task.span)
+        tasks["overhead"][self.tables.first_tiles] = core.overhead
+        if memory.state.data_cache:
+            ticks = {lines: loop_ticks(machine, lines) for lines in set(self.tables.lines.values())}
+            tasks["line_ticks"][[*self.tables.lines]] = [ticks[lines] for lines in self.tables.lines.values()]
 
     def _processes(self) -> None:
         state, first = self.state, 0
