@@ -96,7 +96,6 @@ def test_a_wait_is_not_for_what_the_next_operator_fetches_meanwhile() -> None:
 
     class System(engine.System):
         def __init__(self) -> None:
-            self.env: Any = SimpleNamespace(now=30)
             self.waits: Any = SimpleNamespace(waited=lambda *what: seen.append(what))
             ends = ((0, 0, 4), (1, 0, 10), (2, 1, 15), (3, 0, 20), (4, 1, 30))
             self.events = [Event(task, "dma2.s0", "transfer", "", operator, 0, end, {}) for task, operator, end in ends]
@@ -107,7 +106,7 @@ def test_a_wait_is_not_for_what_the_next_operator_fetches_meanwhile() -> None:
             }
 
     seen: list[tuple[int, Transfer, int]] = []
-    assert System()._waited(0, 5) == 25
+    assert System().waited(0, 5, 30, 5) == 25
     assert [(operator, task.id, cycles) for operator, task, cycles in seen] == [(0, 1, 5), (0, 3, 10), (0, 4, 10)]
 
 

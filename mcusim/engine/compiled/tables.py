@@ -161,7 +161,8 @@ class CompiledEngine:
         self.state = EngineState(np.zeros(EngineState.WORDS, np.int64))
         self._arrays = tables.arrays(memory.state)
         self.tasks = TaskStates(self._arrays["tasks"]).records.table(count)
-        self.stats = np.zeros((count, len(memory.regions), E.STATS), np.int64)
+        self._stats = np.zeros(count * len(memory.regions) * E.STATS, np.int64)
+        self.stats = self._stats.reshape(count, len(memory.regions), E.STATS)
         self.ended = np.zeros(max(1, count), np.int64)
         self._point(memory)
         self._machine(memory)
@@ -183,7 +184,7 @@ class CompiledEngine:
         state.after, state.calls = Words(arrays["after"]), CountedCalls(arrays["calls"])
         state.operands = OperandRanges(arrays["operands"])
         self._lanes = np.array([number for lane in self.tables.lanes.values() for number in lane] or [0], np.int64)
-        state.lanes, state.stats, state.ended = Words(self._lanes), Words(self.stats.reshape(-1)), Words(self.ended)
+        state.lanes, state.stats, state.ended = Words(self._lanes), Words(self._stats), Words(self.ended)
         if self._kept is not None:
             state.kept = self._kept.state
 

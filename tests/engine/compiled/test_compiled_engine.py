@@ -95,6 +95,8 @@ def test_a_random_program_runs_as_in_simpy(seed: int, monkeypatch: pytest.Monkey
     made = program(rng, machine, rng.choice([1, 5, 30, 80]))
     faster = replace(machine, core=replace(machine.core, clock=machine.core.clock // 2 * 3))
     wanted, wanted_faster = (by_simpy(monkeypatch, made, each, profile) for each in (machine, faster))
-    monkeypatch.delattr(sys.modules["mcusim.engine.execute"], "run_program")  # what cannot be compiled would be simulated
+    monkeypatch.delattr(
+        sys.modules["mcusim.engine.execute"], "run_program"
+    )  # what cannot be compiled would be simulated
     assert [repr(execute(made, machine, profile)) for _ in range(3)] == [wanted] * 3
     assert repr(execute(made, faster, profile)) == wanted_faster
