@@ -3,9 +3,8 @@ same caches writes that down, and every later one plays it.
 
 Equal must be all that accesses and the cycles of loops depend on: the program's tasks, the kernels' profile, where code
 is, and of the machine its core, its caches and address ranges, which is the state of a memory system but for what is
-its devices' own. A process
-keeps :data:`MOST_BYTES`, of the programs used last. Not modelled: profiles whose kernels are fitted nests, films, and
-several inferences, which the engine in SimPy replays; machines without a data cache have their accesses made each time.
+its devices' own; tables are the same for all caches. A process keeps :data:`MOST_BYTES`, of the programs used last. Not
+modelled: profiles whose kernels are fitted nests, films, and several inferences, which the engine in SimPy replays.
 """
 
 from __future__ import annotations
@@ -31,9 +30,10 @@ _OWN = slice(offset_of(RegionState.read_latency), RegionState.WORDS)  # of a dev
 
 @dataclass(eq=False, slots=True)
 class KeptRun:
-    """A program, all else that its accesses depend on, how often it was replayed; its tables, and its streams once they
-    were recorded."""
+    """A program, all else that its tables depend on, and caches; how often it was replayed, its tables, and its streams
+    once they were recorded."""
 
+    caches: str
     key: tuple[Any, ...]
     tasks: tuple[Any, ...]
     profile: Profile
@@ -41,17 +41,10 @@ class KeptRun:
     tables: CompiledProgram | None = None
     streams: Streams | None = None
 
-    @property
-    def bytes(self) -> int:
-        """Of its tables and streams."""
-        return sum(part.bytes for part in (self.tables, self.streams) if part is not None)
-
-    def keep(self, tables: CompiledProgram, recorded: Streams | None) -> None:
-        """``recorded``: the streams, if this replay wrote them down. What is larger than all that is kept is not
-        recorded again."""
-        self.tables = tables
-        if recorded is not None and recorded.finish() and recorded.bytes <= MOST_BYTES:
-            self.tables, self.streams = tables.without_calls(), recorded
+    def keep(self, recorded: Streams) -> None:
+        """A replay wrote them down. What is larger than all that is kept is not recorded again."""
+        if recorded.finish() and recorded.bytes <= MOST_BYTES:
+            self.streams = recorded
 
 
 class KeptRuns:
@@ -64,24 +57,22 @@ class KeptRuns:
 
     def replay(self, program: Program, machine: Machine, core: ReplayCore) -> CompiledEngine | None:
         """``program`` played to its end; None where the compiled engine cannot."""
-        costs = core.isa, core.profile.name, core.code, tuple(core.opaque.items())
-        key = geometry(core.memory), tuple(machine.memory), tuple(machine.dma), costs
         with self._lock:
-            run = self._run(key, tuple(program.tasks), core.profile)
+            run = self._run(geometry(core.memory), _key(machine, core), tuple(program.tasks), core.profile)
         tables, streams, recorded = run.tables, run.streams, None
         if tables is None:
-            tables = compiled(program, machine, core)
+            tables = run.tables = compiled(program, machine, core)
         if tables is None:
             return None
-        if streams is None and run.replays == self._before and core.memory.state.data_cache:
+        if streams is None and run.replays == self._before:
             recorded = Streams(tables.core_tasks, len(set(core.memory.blocks.values())))
         run.replays += 1
         engine = tables.engine(program, machine, core, streams or recorded)
         if engine.play() < 0:
             return None
         with self._lock:
-            if run.streams is None:
-                run.keep(tables, recorded)
+            if recorded is not None:
+                run.keep(recorded)
             while self.bytes > MOST_BYTES:
                 self._runs.pop(0)
         return engine
@@ -89,15 +80,16 @@ class KeptRuns:
     @property
     def bytes(self) -> int:
         """Of the host's memory, that all take."""
-        return sum(run.bytes for run in self._runs)
+        tables = {id(run.tables): run.tables.bytes for run in self._runs if run.tables is not None}
+        return sum(tables.values()) + sum(run.streams.bytes for run in self._runs if run.streams is not None)
 
-    def _run(self, key: tuple[Any, ...], tasks: tuple[Any, ...], profile: Profile) -> KeptRun:
-        for run in self._runs:
-            if run.key == key and run.profile == profile and run.tasks == tasks:
-                self._runs.remove(run)
-                break
+    def _run(self, caches: str, key: tuple[Any, ...], tasks: tuple[Any, ...], profile: Profile) -> KeptRun:
+        alike = [run for run in self._runs if run.key == key and run.profile == profile and run.tasks == tasks]
+        run = next((run for run in alike if run.caches == caches), None)
+        if run is not None:
+            self._runs.remove(run)
         else:
-            run = KeptRun(key, tasks, profile)
+            run = KeptRun(caches, key, tasks, profile, tables=alike[0].tables if alike else None)
             del self._runs[: max(0, len(self._runs) + 1 - MOST_PROGRAMS)]
         self._runs.append(run)
         return run
@@ -106,9 +98,19 @@ class KeptRuns:
 KEPT_RUNS = KeptRuns()
 
 
-def geometry(memory: MemorySystem) -> bytes:
-    """A digest of all that decides which accesses get past the caches: the state without the devices' own."""
+def _key(machine: Machine, core: ReplayCore) -> tuple[Any, ...]:
+    """What tables depend on, but for the program and the profile."""
+    regions = tuple((region.name, region.base, region.size) for region in machine.memory.values())
+    return regions, tuple(machine.dma), core.isa, core.profile.name, core.code, tuple(core.opaque.items())
+
+
+def geometry(memory: MemorySystem) -> str:
+    """A digest of all that decides which accesses get past the caches, and which a flash's lines hold: the state without
+    what is the devices' own."""
     state = memory.state.array.copy()
     for block in set(memory.blocks.values()):
+        region = RegionState(state, block)
+        lines = region.line_shift, region.data_lines, region.data_ways, region.unified
         state[block : block + RegionState.WORDS][_OWN] = 0
-    return hashlib.sha256(state.tobytes()).digest()
+        region.line_shift, region.data_lines, region.data_ways, region.unified = lines
+    return hashlib.sha256(state.tobytes()).hexdigest()

@@ -199,6 +199,8 @@ def flash_line(memory: MemoryState, region: RegionState, address: int) -> int:
         region.data_hits += 1
         return 0
     region.data_misses += 1
+    if memory.film:
+        film.missed(memory)
     return flash_accelerator.read_data(memory, region)
 
 

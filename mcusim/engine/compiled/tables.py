@@ -3,7 +3,6 @@ same caches and address ranges; and an engine over them for one machine."""
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,15 +25,16 @@ from mcusim.machine.description import Machine
 from mcusim.memory.kept_streams.streams import Streams
 from mcusim.memory.ports.replay import word_by_word
 from mcusim.memory.state_builder import dma_ports, set_up
-from mcusim.memory.state_layout import MAX_OPERANDS, MemoryState, TransferState
+from mcusim.memory.state_layout import MAX_OPERANDS, CacheState, MemoryState, TransferState
 from mcusim.memory.system import CAUSE, MemorySystem
-from mcusim.native.structs import Array, Words, address_of
+from mcusim.native.structs import Array, Words, address_of, offset_of
 from mcusim.plan.pools import split_by_region
 from mcusim.program.program import Compute, Maintain, Program, Span, Transfer, Work
 
 if TYPE_CHECKING:
     from mcusim.engine.core_model import ReplayCore
 
+_HINTS = offset_of(CountedCall.hints)  # and of the operands, any line of the cache
 _CAUSES = {"flash": E.FLASH, "sram": E.SRAM, "sdram": E.SDRAM, "qspi": E.QSPI}
 
 
@@ -49,7 +49,7 @@ class CompiledProgram:
         self.watched: dict[int, list[tuple[str, str]]] = {}  # of a kernel call's operand ranges: region and role
         self._ranges: list[tuple[int, int, int]] = []
         self.first_tiles: list[int] = []  # kernel calls that an operator begins with, but opaque ones without a cost
-        self.lines: dict[int, int] = {}  # of maintenance, how many
+        self.maintained: dict[int, Span] = {}
         self._known_parts: dict[Span, list[Span]] = {}
         self._dmas = list(machine.dma.values())
         self._tasks = np.zeros(len(program.tasks) * TaskState.WORDS, np.int64)
@@ -65,13 +65,7 @@ class CompiledProgram:
             else:
                 assert isinstance(task, Maintain)
                 self._maintenance(state, task)
-                self.lines[number] = lines_of(machine, task.span)
-
-    def without_calls(self) -> CompiledProgram:
-        """The same for accesses that are played as they were recorded."""
-        tables = copy(self)
-        tables._calls = []
-        return tables
+                self.maintained[number] = task.span
 
     @property
     def core_tasks(self) -> int:
@@ -124,13 +118,15 @@ class CompiledProgram:
         """To play them once, for a ``program`` of the same tasks."""
         return CompiledEngine(self, program, machine, core, kept)
 
-    def arrays(self, memory: MemoryState) -> dict[str, Array]:
-        """Copies of the tables that an engine writes to, by what they are of."""
-        many = [np.concatenate(self._calls) if self._calls else np.zeros(CountedCall.WORDS, np.int64)]
-        many[0].reshape(-1, CountedCall.WORDS)[:, 0] = address_of(memory)
+    def arrays(self, memory: MemoryState, played: bool) -> dict[str, Array]:
+        """Copies of the tables that an engine writes to, by what they are of. ``played``: accesses are, as they were
+        recorded."""
+        every = np.zeros(CountedCall.WORDS, np.int64) if played or not self._calls else np.concatenate(self._calls)
+        calls = every.reshape(-1, CountedCall.WORDS)
+        calls[:, 0], calls[:, _HINTS:] = address_of(memory), memory.data_cache + CacheState.WORDS
         return {
             "tasks": self._tasks.copy(),
-            "calls": many[0],
+            "calls": every,
             "after": np.array(self._after or [0], np.int64),
             "operands": np.array(self._ranges or [(0, 0, 0)], np.int64).reshape(-1),
         }
@@ -159,7 +155,7 @@ class CompiledEngine:
         self._kept, self.cycles = kept, 0
         memory, count = core.memory, len(program.tasks)
         self.state = EngineState(np.zeros(EngineState.WORDS, np.int64))
-        self._arrays = tables.arrays(memory.state)
+        self._arrays = tables.arrays(memory.state, kept is not None and not kept.recording)
         self.tasks = TaskStates(self._arrays["tasks"]).records.table(count)
         self._stats = np.zeros(count * len(memory.regions) * E.STATS, np.int64)
         self.stats = self._stats.reshape(count, len(memory.regions), E.STATS)
@@ -205,8 +201,9 @@ class CompiledEngine:
             tasks["setup"][own], tasks["handler"][own] = driver_cycles(machine, dma)
         tasks["overhead"][self.tables.first_tiles] = core.overhead
         if memory.state.data_cache:
-            ticks = {lines: loop_ticks(machine, lines) for lines in set(self.tables.lines.values())}
-            tasks["line_ticks"][[*self.tables.lines]] = [ticks[lines] for lines in self.tables.lines.values()]
+            lines = [lines_of(machine, span) for span in self.tables.maintained.values()]
+            ticks = {count: loop_ticks(machine, count) for count in set(lines)}
+            tasks["line_ticks"][[*self.tables.maintained]] = [ticks[count] for count in lines]
 
     def _processes(self) -> None:
         state, first = self.state, 0

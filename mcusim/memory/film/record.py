@@ -40,6 +40,13 @@ def note(memory: MemoryState, kind: int, a: int, b: int, c: int) -> None:
 
 
 @shared
+def missed(memory: MemoryState) -> None:
+    """A read of data does not find its line in the accelerator of a flash."""
+    if memory.film.kept:
+        memory.film.kept.lines += 1
+
+
+@shared
 def accessed(memory: MemoryState, kind: int, address: int, size: int, stall: int) -> None:
     """Write an access of the core of ``size`` bytes down that has waited for ``stall`` ticks, until now."""
     memory.now -= stall

@@ -56,6 +56,14 @@ def run(memory: MemoryState, addresses: AddressRange, first: int, address: int) 
 
 
 @inlined
+def lines(memory: MemoryState, addresses: AddressRange, first: int) -> int:
+    """Lines of a flash that were not held: the core's stall in ticks."""
+    region, n = RegionState(memory, addresses.region), (first >> K.COUNT_AT) & (1 << K.COUNT) - 1
+    region.occupied += n * (region.wait + region.beat)
+    return n * (region.wait + region.read_latency)
+
+
+@inlined
 def charged(memory: MemoryState, second: int, stall: int) -> None:
     """The stall is that of the event's operand."""
     operand = second >> K.OPERAND_AT
@@ -77,6 +85,8 @@ def play(memory: MemoryState, kept: KeptCall, events: Words) -> None:
         addresses = AddressRange(memory, kept.ranges[(first >> K.RANGE_AT) & (1 << K.RANGE) - 1])
         if kind == K.FILL:
             stall = filled(memory, addresses, first, second)
+        elif kind == K.LINES:
+            stall = lines(memory, addresses, first)
         else:
             stall = run(memory, addresses, first, second & (1 << K.ADDRESS) - 1)
         if stall:
@@ -96,6 +106,8 @@ def count(memory: MemoryState, streams: KeptStreams, number: int) -> None:
         region.writes += counts[1]
         region.read_bytes += counts[2]
         region.write_bytes += counts[3]
+        region.data_hits += counts[4]
+        region.data_misses += counts[5]
     memory.hits += call.hits
     memory.misses += call.misses
     memory.writebacks += call.writebacks

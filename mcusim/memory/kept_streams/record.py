@@ -16,7 +16,7 @@ from mcusim.native.structs import Words, words_between
 
 FIRST_BLOCK = MemoryState.WORDS  # where a memory's blocks begin
 MOST = (1 << K.COUNT) - 1  # accesses of an event
-NOBODY = -2  # no event before to which accesses might go
+LOOKED_AT = 8  # events before, to which others may be added
 
 
 @shared
@@ -28,7 +28,7 @@ def changed(memory: MemoryState, kind: int, record: int, tag: int) -> None:
     elif kind == WRITE_BACK and record < 0:
         kept.displaced = tag
     elif kind == WRITE_BACK:
-        append(kept, K.WRITE, tag)
+        append(kept, K.WORK, tag)
 
 
 @native
@@ -78,61 +78,82 @@ def kind_of(memory: MemoryState, addresses: AddressRange, write: int) -> int:
 
 
 @native
-def merged(memory: MemoryState, first: int, address: int, n: int) -> int:
-    """Whether ``n`` accesses to memory without state went to the event before, which is alike."""
-    kept = memory.film.kept
-    before = kept.events[2 * kept.count - 2]
-    alike = before & (1 << K.COUNT_AT) - 1 == first & (1 << K.COUNT_AT) - 1
-    if not alike or (before >> K.GAP_AT) & (1 << K.GAP) - 1 != (first >> K.GAP_AT) & (1 << K.GAP) - 1:
+def merged(kept: KeptState, first: int, second: int, n: int) -> int:
+    """Whether ``n`` accesses went to an event that is alike, since the last one whose time matters."""
+    if (second >> K.OPERAND_AT) == K.ANOTHER_OPERAND:
         return 0
-    due = (before >> K.DUE_AT) + (first >> K.DUE_AT)
-    count = ((before >> K.COUNT_AT) & (1 << K.COUNT) - 1) + n
-    if count >= 1 << K.COUNT or due >= 1 << K.DUE or operand_of(memory, address) != kept.last_operand:
-        return 0
-    kept.events[2 * kept.count - 2] += (n << K.COUNT_AT) + (first >> K.DUE_AT << K.DUE_AT)
-    return 1
+    index = kept.count - 1
+    while index >= max(kept.since, kept.count - LOOKED_AT):
+        before = kept.events[2 * index]
+        if (before ^ first) & K.ALIKE == 0 and (kept.events[2 * index + 1] ^ second) >> K.OPERAND_AT == 0:
+            due = (before >> K.DUE_AT) + (first >> K.DUE_AT)
+            if ((before >> K.COUNT_AT) & MOST) + n <= MOST and due < 1 << K.DUE:
+                kept.events[2 * index] += (n << K.COUNT_AT) + (first >> K.DUE_AT << K.DUE_AT)
+                return 1
+        index -= 1
+    return 0
 
 
 @native
-def many(memory: MemoryState, first: int, address: int, n: int) -> None:
-    """``n`` accesses to memory without state, in as few events as may be."""
-    kept = memory.film.kept
-    second = address | operand_code(memory, address)
-    if kept.last_operand == NOBODY or not merged(memory, first, address, n):
-        while n > MOST:
-            append(kept, first | MOST << K.COUNT_AT, second)
-            first, n = first & (1 << K.DUE_AT) - 1, n - MOST
-        append(kept, first | n << K.COUNT_AT, second)
-    kept.last_operand = operand_of(memory, address)
+def many(kept: KeptState, first: int, second: int, n: int) -> None:
+    """``n`` accesses whose time does not matter, in as few events as may be."""
+    if merged(kept, first, second, n):
+        return
+    while n > MOST:
+        append(kept, first | MOST << K.COUNT_AT, second)
+        first, n = first & (1 << K.DUE_AT) - 1, n - MOST
+    append(kept, first | n << K.COUNT_AT, second)
+
+
+@native
+def has_lines(region: RegionState) -> int:
+    """Whether reads of data past the cache look lines up that no code is among: a flash with data lines of its own."""
+    return int(region.kind == L.FLASH and region.unified == 0 and region.data_lines > 0)
+
+
+@native
+def first_word(memory: MemoryState, addresses: AddressRange, stream: AccessStream, kind: int) -> int:
+    """Of an event, without its count and the work before it; what makes no difference to the memory is left out."""
+    kept, region, size = memory.film.kept, RegionState(memory, addresses.region), 0
+    word = kind | range_index(kept, words_between(memory, addresses)) << K.RANGE_AT
+    if kind == K.LINES:
+        return word
+    word |= stream.write << K.STORE_AT
+    if kind == K.FILL or region.kind != L.SRAM or stream.write:
+        word |= stream.gap << K.GAP_AT
+    if region.kind == L.SRAM and kind == K.RUN:
+        return word
+    while 1 << size < stream.size:
+        size += 1
+    if 1 << size != stream.size:
+        kept.failed = 1
+    return word | stream.interleaved << K.BETWEEN_AT | size << K.SIZE_AT
 
 
 @shared
 def accessed(memory: MemoryState, addresses: AddressRange, stream: AccessStream, address: int, n: int) -> None:
     """``n`` accesses were made from ``memory.now`` on, with a stall of ``kept.stall``."""
-    kept = memory.film.kept
-    kind = kind_of(memory, addresses, stream.write)
-    if kind == K.WORK:
+    kept, region = memory.film.kept, RegionState(memory, addresses.region)
+    kind, due = kind_of(memory, addresses, stream.write), memory.now - kept.mark
+    if kind == K.RUN and has_lines(region):
+        kind, n, kept.lines = K.LINES, kept.lines, 0
+    if kind == K.WORK or n == 0:
         return
-    due, gap, size = memory.now - kept.mark, stream.gap, 0
-    while 1 << size < stream.size:
-        size += 1
-    plain = kind == K.RUN and RegionState(memory, addresses.region).kind == L.SRAM
-    if (n > MOST and not plain) or gap >= 1 << K.GAP or due < 0 or 1 << size != stream.size:
+    timeless = kind == K.LINES or (kind == K.RUN and region.kind == L.SRAM)
+    if (n > MOST and not timeless) or stream.gap >= 1 << K.GAP or due < 0:
         kept.failed = 1
     while due >= 1 << K.DUE:
         append(kept, K.WORK | (1 << K.DUE) - 1 << K.DUE_AT, 0)
         due -= (1 << K.DUE) - 1
-    first = kind | stream.write << K.STORE_AT | stream.interleaved << K.BETWEEN_AT | size << K.SIZE_AT
-    first |= range_index(kept, words_between(memory, addresses)) << K.RANGE_AT | gap << K.GAP_AT
-    if kind == K.FILL:
-        second = address | kept.displaced + 1 << K.ADDRESS | operand_code(memory, address)
-        append(kept, first | n << K.COUNT_AT | due << K.DUE_AT, second)
-    elif not plain:
-        append(kept, first | n << K.COUNT_AT | due << K.DUE_AT, address | operand_code(memory, address))
+    first = first_word(memory, addresses, stream, kind) | due << K.DUE_AT
+    second = address | operand_code(memory, address)
+    if timeless:
+        many(kept, first, second, n)
     else:
-        many(memory, first | due << K.DUE_AT, address, n)
-    if not plain:
-        kept.last_operand = NOBODY
+        if kind == K.FILL:
+            second |= kept.displaced + 1 << K.ADDRESS
+        append(kept, first | n << K.COUNT_AT, second)
+        kept.since = kept.count
     kept.mark = memory.now + kept.stall
     kept.filled = 0
 
@@ -148,6 +169,9 @@ def count(memory: MemoryState, streams: KeptStreams, sign: int) -> None:
         counts[1] += sign * region.writes
         counts[2] += sign * region.read_bytes
         counts[3] += sign * region.write_bytes
+        if has_lines(region):
+            counts[4] += sign * region.data_hits
+            counts[5] += sign * region.data_misses
     call.hits += sign * memory.hits
     call.misses += sign * memory.misses
     call.writebacks += sign * memory.writebacks
@@ -159,8 +183,8 @@ def begin(memory: MemoryState, streams: KeptStreams) -> None:
     kept, call = streams.film.kept, streams.calls.records[streams.next]
     count(memory, streams, -1)
     call.first = kept.count
-    kept.known = kept.filled = 0
-    kept.mark, kept.last_operand = memory.now, NOBODY
+    kept.known = kept.filled = kept.lines = 0
+    kept.mark, kept.since = memory.now, kept.count
     memory.film = streams.film
 
 

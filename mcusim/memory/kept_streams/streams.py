@@ -42,6 +42,11 @@ class Streams:
         return True
 
     @property
+    def recording(self) -> bool:
+        """Whether they are being recorded yet."""
+        return self._film is not None
+
+    @property
     def bytes(self) -> int:
         """Of the host's memory."""
         return self._events.nbytes + self._counts.nbytes + self._calls.nbytes
