@@ -83,7 +83,7 @@ class ReplayCore:
         # a profile was made with the default runtime: its figure of an operator is that one's
         made = self.costs.operator if self.runtime.name == DEFAULT else operator_cycles(self.isa, None, self.runtime)
         self.overhead = made if overhead is None else overhead
-        self.given = overhead is not None
+        self.overhead_set = overhead is not None
         self.opaque = opaque or {}
         self._nodes: dict[str, int] = {}  # where the program has its call structures
         self._carried: dict[str, int] = {}  # ticks of a cycle not yet full, by cause: tiles then sum to the operator
@@ -173,7 +173,7 @@ class ReplayCore:
             by_basis.setdefault(pair, []).append(kind)
         if self.profile.rest:
             lines.append(f"kernels {self.profile.name}: what it was not counted for is costed as {self.profile.rest}")
-        if self.given:
+        if self.overhead_set:
             lines.append(f"interpreter: {self.overhead:,} cycles an operator (given)")
         elif self.runtime.name != DEFAULT:
             lines.append(stated(self.isa, None, self.runtime))

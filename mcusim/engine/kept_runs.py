@@ -105,8 +105,8 @@ def _key(machine: Machine, core: ReplayCore) -> tuple[Any, ...]:
 
 
 def geometry(memory: MemorySystem) -> str:
-    """A digest of all that decides which accesses get past the caches, and which a flash's lines hold: the state without
-    what is the devices' own."""
+    """A digest of all that decides which accesses get past the caches, and what a flash's lines hold: the state
+    without what is the devices' own."""
     state = memory.state.array.copy()
     for block in set(memory.blocks.values()):
         region = RegionState(state, block)

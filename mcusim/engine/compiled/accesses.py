@@ -87,8 +87,8 @@ def watched_call(engine: EngineState, index: int) -> None:
     memory, task = engine.memory, engine.tasks.records[index]
     memory.operand_count = task.operand_count
     for i in range(task.operand_count):
-        given = engine.operands.records[task.operand + i]
-        memory.operands[i].low, memory.operands[i].high, memory.operands[i].stall = given.low, given.high, 0
+        operand = engine.operands.records[task.operand + i]
+        memory.operands[i].low, memory.operands[i].high, memory.operands[i].stall = operand.low, operand.high, 0
     snapshot(engine)
     fetch(memory, task.sweep)
     data_accesses(engine, task)
@@ -101,7 +101,6 @@ def watched_call(engine: EngineState, index: int) -> None:
 def compute(engine: EngineState, index: int) -> None:
     """A kernel call: its cycles by cause."""
     task = engine.tasks.records[index]
-    task.spent[E.COMPUTED] = task.compute
     task.alone = task.compute + task.overhead
     if task.opaque:
         return
@@ -112,7 +111,7 @@ def compute(engine: EngineState, index: int) -> None:
         cause = engine.cause_of[region]
         ticks = engine.carried[cause] + stats[STALL]
         engine.carried[cause] = ticks % TICK
-        task.spent[cause] += ticks // TICK
+        task.waits[cause] += ticks // TICK
         task.alone += ticks // TICK
 
 

@@ -32,7 +32,7 @@ def part(numerator: int, denominator: int) -> int:
 
 
 @native
-def wait_at(engine: EngineState, mine: Words, own: int, theirs: Words, other: int) -> int:
+def wait_in_region(engine: EngineState, mine: Words, own: int, theirs: Words, other: int) -> int:
     """Of :func:`wait_per_tick` that of a region: what activities of ``own`` and ``other`` cycles asked of it."""
     accesses, others, occupied = mine[0] + mine[1], theirs[0] + theirs[1], theirs[OCCUPIED]
     if occupied == 0 or others == 0 or accesses == 0:
@@ -56,7 +56,7 @@ def wait_per_tick(engine: EngineState, index: int, other: int) -> int:
     for region in range(regions):
         ours = Words(engine.stats, (index * regions + region) * E.STATS)
         others = Words(engine.stats, (other * regions + region) * E.STATS)
-        total += wait_at(engine, ours, mine.alone, others, theirs.alone)
+        total += wait_in_region(engine, ours, mine.alone, others, theirs.alone)
     return total
 
 

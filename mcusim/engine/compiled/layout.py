@@ -16,8 +16,8 @@ COMPUTE, MAINTAIN, TRANSFER = range(3)
 """Kinds of tasks."""
 WAITING, ENDED, PROCESSED = range(3)
 """States of a task: it has not ended; it has, and who waits for it does not know yet; they know."""
-COMPUTED, FLASH, SRAM, SDRAM, QSPI = range(5)
-"""What a kernel call's cycles are for, in the order of a task's ``spent``."""
+FLASH, SRAM, SDRAM, QSPI = range(4)
+"""What a kernel call waits for, in the order of a task's ``waits``."""
 MAX_PROCESSES, MAX_BLOCKS, MAX_QUEUE = 24, 32, 256
 # the counters of a block that tell whether it was asked for anything, and where among them are those of AccessStats
 FIRST_COUNTER = offset_of(RegionState.reads)
@@ -66,7 +66,7 @@ class TaskState(Struct):
     alone: int
     late: int
     stolen: int
-    spent: Annotated[Words, 5]
+    waits: Annotated[Words, 4]
 
 
 class TaskStates(Struct):
@@ -144,7 +144,7 @@ class EngineState(Struct, root=True):
     region_of: Annotated[Words, MAX_BLOCKS]  # of each block its region
     cause_of: Annotated[Words, MAX_BLOCKS]  # of each region what its stalls are
     before: Annotated[Words, MAX_BLOCKS * COUNTED]  # the counters, when the task began
-    carried: Annotated[Words, 5]  # ticks of cycles not yet full
+    carried: Annotated[Words, 4]  # ticks of cycles not yet full
     now: int
     numbers: int
     changes: int

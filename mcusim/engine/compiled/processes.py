@@ -127,10 +127,10 @@ def go_on(engine: EngineState, index: int) -> None:
 def happen(engine: EngineState, kind: int, what: int) -> None:
     """What is first in the queue."""
     if kind == queue.END:
-        queue.tell_end(engine, what)
+        queue.release(engine, what)
         return
     while True:
-        index = queue.told_next(engine, what)
+        index = queue.next_waiting(engine, what)
         if index < 0:
             return
         process = engine.processes[index]

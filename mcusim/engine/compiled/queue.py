@@ -68,7 +68,7 @@ def earliest(engine: EngineState) -> int:
 
 
 @native
-def told_next(engine: EngineState, change: int) -> int:
+def next_waiting(engine: EngineState, change: int) -> int:
     """Of the processes that wait for the change the one that began to first, -1: none."""
     best = -1
     for i in range(engine.process_count):
@@ -91,7 +91,7 @@ def await_tasks(engine: EngineState, process: Process, task: TaskState) -> None:
 
 
 @native
-def tell_end(engine: EngineState, index: int) -> None:
+def release(engine: EngineState, index: int) -> None:
     """A task has ended: who waited for it alone goes on after all else that is due now."""
     engine.tasks.records[index].state = E.PROCESSED
     last = 0

@@ -11,7 +11,7 @@ from mcusim.engine.system import Cycles, System
 from mcusim.memory.system import CAUSE, AccessStats
 from mcusim.program.program import Compute, Transfer
 
-_SPENT = {"flash": E.FLASH, "sram": E.SRAM, "sdram": E.SDRAM, "qspi": E.QSPI}
+_WAITS = {"flash": E.FLASH, "sram": E.SRAM, "sdram": E.SDRAM, "qspi": E.QSPI}
 
 
 def recorded(engine: CompiledEngine) -> System:
@@ -71,7 +71,7 @@ def _spent(engine: CompiledEngine, number: int, demand: dict[str, AccessStats]) 
         spent = {"compute": int(row["compute"]), "runtime": int(row["overhead"])}
         for name in demand:
             cause = CAUSE[engine.machine.memory[name].kind]
-            spent[cause] = int(row["spent"][_SPENT[cause]])
+            spent[cause] = int(row["waits"][_WAITS[cause]])
         spent["bus"] = int(row["late"])
     elif engine.core.memory.state.data_cache:
         spent = {"maintenance": int(row["alone"]), "bus": int(row["late"])}

@@ -88,8 +88,8 @@ class CompiledProgram:
         state.compute = calls.cycles(g, task.rows, core.costs)
         sweep = calls.code_sweep(core.code, g, task.rows, core.profile, core.costs, state.compute)
         state.sweep.array[state.sweep.offset : state.sweep.offset + len(sweep.array)] = sweep.array
-        places = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
-        made = calls.prepared(memory, g, task.rows, places, core.costs)
+        operands = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
+        made = calls.prepared(memory, g, task.rows, operands, core.costs)
         state.call, state.streams, state.images = len(self._calls), made.kind, made.images
         state.input_step, state.output_step = made.input_step, made.output_step
         self._calls.append(made.call.array)
