@@ -6,6 +6,7 @@ machines that differ in nothing that it depends on (:mod:`mcusim.sweeps.run_cach
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -47,6 +48,8 @@ Done = tuple[str, Row]
 Content = tuple[str, str]  # a path, and a hash of what is there
 Read = tuple[str, str, bool]  # the same of a model, and whether it may have unknown operators
 
+_LAYOUT = re.compile(r"^core\.isa$|^cache\.|\.(size|base|aliases|attribute|device|data_lines|data_ways|unified)$")
+"""Machine keys that may change which accesses get past the caches, or where anything lies."""
 _run_cache = RunCache()
 _one_at_a_time = Lock()  # a Dask worker may have several threads
 
@@ -94,6 +97,15 @@ def shares(work: SharedWork, point: Point) -> tuple[Any, ...]:
     keys = [(key, repr(value)) for key, value in _machine_keys(inputs).items() if not key.startswith("power.")]
     taken = [key for key in inputs if key in OPTIONS and key != "period" and _has_effect(key, inputs)]
     options = [repr(inputs[key]) for key in taken]
+    return (*(inputs[name] for name in BASE), *options, *keys)
+
+
+def shares_accesses(work: SharedWork, point: Point) -> tuple[Any, ...]:
+    """Points for which this is equal differ in timing, if at all: a process that has one of them keeps its plan, and
+    after two of them what gets past the caches."""
+    inputs: dict[str, Any] = dict(zip(work.inputs, point, strict=True))
+    keys = [(key, repr(value)) for key, value in _machine_keys(inputs).items() if _LAYOUT.search(key)]
+    options = [repr(inputs[key]) for key in inputs if key in OPTIONS and key != "period"]
     return (*(inputs[name] for name in BASE), *options, *keys)
 
 

@@ -19,7 +19,7 @@ from mcusim.sweeps.executors import Runner, local
 from mcusim.sweeps.input_hashes import kernels_sha256, machine_sha256, mcusim_sha256, model_graph
 from mcusim.sweeps.journal import Journal, journal_path
 from mcusim.sweeps.parquet import check_derived, table, write_table
-from mcusim.sweeps.point import Batch, Content, Row, SharedWork, shares
+from mcusim.sweeps.point import Batch, Content, Row, SharedWork, shares, shares_accesses
 from mcusim.sweeps.points import Point, points
 from mcusim.sweeps.saved import read_table
 from mcusim.sweeps.study import Study
@@ -187,9 +187,13 @@ def _rows(
 
 
 def batches(work: SharedWork, missing: Sequence[tuple[str, Point]]) -> list[Batch]:
-    """What a process gets at once: points that share a run stay together, else in their order."""
-    groups: dict[object, list[tuple[str, Point]]] = {}
+    """What a process gets at once: points that share a run stay together, then those that share accesses, else in their
+    order."""
+    alike: dict[object, list[tuple[str, Point]]] = {}
     for pair in missing:
+        alike.setdefault(shares_accesses(work, pair[1]), []).append(pair)
+    groups: dict[object, list[tuple[str, Point]]] = {}
+    for pair in (pair for pairs in alike.values() for pair in pairs):
         groups.setdefault(shares(work, pair[1]), []).append(pair)
     grouped: list[list[tuple[str, Point]]] = [[]]
     for group in groups.values():

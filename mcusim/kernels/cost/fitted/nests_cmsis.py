@@ -21,17 +21,17 @@ from mcusim.native.functions import native
 
 
 @native
-def pointwise_block(call: NestCall, w: int, x: int, pixels: int) -> None:
+def pointwise_block(call: NestCall, weights: int, x: int, pixels: int) -> None:
     """One or two pixels under two filters."""
     depth = call.in_c
     level = 5 if pixels == 2 else 8
     for k in range(0, depth - 15, 16):
         for i in range(k, k + 16, 4):
-            load(call, w + i, 4)
+            load(call, weights + i, 4)
             load(call, x + i, 4)
-            load(call, w + depth + i, 4)
-            bank_conflict(call, 19, w + i, x + i)
-            bank_conflict(call, 20, x + i, w + depth + i)
+            load(call, weights + depth + i, 4)
+            bank_conflict(call, 19, weights + i, x + i)
+            bank_conflict(call, 20, x + i, weights + depth + i)
             if pixels == 2:
                 load(call, x + depth + i, 4)
             step(call, level, 1)
@@ -39,11 +39,11 @@ def pointwise_block(call: NestCall, w: int, x: int, pixels: int) -> None:
         iterations(call, 13, depth // 16)
         iterations(call, 16, depth % 16)
     for i in range(depth // 16 * 16, depth):
-        load(call, w + i, 1)
+        load(call, weights + i, 1)
         load(call, x + i, 1)
-        load(call, w + depth + i, 1)
-        bank_conflict(call, 21, w + i, x + i)
-        bank_conflict(call, 22, x + i, w + depth + i)
+        load(call, weights + depth + i, 1)
+        bank_conflict(call, 21, weights + i, x + i)
+        bank_conflict(call, 22, x + i, weights + depth + i)
         if pixels == 2:
             load(call, x + depth + i, 1)
         step(call, level + 1, 1)
@@ -71,27 +71,27 @@ def pointwise(call: NestCall) -> None:
     depth, channels = call.in_c, call.out_c
     pixels = call.batch * call.rows * call.out_w
     step(call, 1, 1)
-    for c in range(0, channels - 1, 2):
+    for channel in range(0, channels - 1, 2):
         step(call, 2, 1)
-        w = call.filter + c * depth
+        weights = call.filter + channel * depth
         for i in range(2 * depth):
-            load(call, w + i, 1)
+            load(call, weights + i, 1)
             step(call, 3, 1)
         if call.bias:
-            load(call, call.bias + 4 * c, 4)
-            load(call, call.bias + 4 * c + 4, 4)
+            load(call, call.bias + 4 * channel, 4)
+            load(call, call.bias + 4 * channel + 4, 4)
         for pixel in range(0, pixels - 1, 2):
-            pointwise_block(call, w, call.input + pixel * depth, 2)
+            pointwise_block(call, weights, call.input + pixel * depth, 2)
             for i in range(4):
-                load_requantization(call, c + (i & 1), 0)
+                load_requantization(call, channel + (i & 1), 0)
                 step(call, 4, 1)
-                store(call, call.output + (pixel + i // 2) * channels + c + (i & 1), 1)
+                store(call, call.output + (pixel + i // 2) * channels + channel + (i & 1), 1)
         if pixels & 1:
-            pointwise_block(call, w, call.input + (pixels - 1) * depth, 1)
+            pointwise_block(call, weights, call.input + (pixels - 1) * depth, 1)
             for i in range(2):
-                load_requantization(call, c + i, 0)
+                load_requantization(call, channel + i, 0)
                 step(call, 7, 1)
-                store(call, call.output + (pixels - 1) * channels + c + i, 1)
+                store(call, call.output + (pixels - 1) * channels + channel + i, 1)
     if channels & 1:
         pointwise_last(call, channels - 1, pixels)
 
@@ -115,15 +115,15 @@ def column(call: NestCall, image: int, y: int, x: int, to: int) -> None:
 
 
 @native
-def dot(call: NestCall, w: int, x: int, depth: int) -> None:
+def dot(call: NestCall, weights: int, x: int, depth: int) -> None:
     """One filter over one column."""
     for k in range(0, depth - 3, 4):
-        load(call, w + k, 4)
+        load(call, weights + k, 4)
         load(call, x + 2 * k, 4)
         load(call, x + 2 * k + 4, 4)
         step(call, 15, 1)
     for k in range(depth // 4 * 4, depth):
-        load(call, w + k, 1)
+        load(call, weights + k, 1)
         load(call, x + 2 * k, 2)
     step(call, 16, depth & 3)
 
@@ -133,42 +133,42 @@ def two_pixels(call: NestCall, window: int, out: int) -> None:
     """All filters over two columns."""
     channels = call.out_c
     step(call, 10, 1)
-    for c in range(0, channels - 1, 2):
-        w, x = call.filter + c * window, call.scratch
+    for channel in range(0, channels - 1, 2):
+        weights, x = call.filter + channel * window, call.scratch
         if call.bias:
-            load(call, call.bias + 4 * c, 4)
-            load(call, call.bias + 4 * c + 4, 4)
+            load(call, call.bias + 4 * channel, 4)
+            load(call, call.bias + 4 * channel + 4, 4)
         iterations(call, 28, window // 4)
         iterations(call, 31, window & 3)
         for k in range(0, window - 3, 4):
             load(call, x + 2 * k, 4)
             load(call, x + 2 * (window + k), 4)
-            load(call, w + k, 4)
-            load(call, w + window + k, 4)
+            load(call, weights + k, 4)
+            load(call, weights + window + k, 4)
             load(call, x + 2 * k + 4, 4)
             load(call, x + 2 * (window + k) + 4, 4)
             bank_conflict(call, 34, x, x + 2 * window)
-            bank_conflict(call, 35, w, w + window)
+            bank_conflict(call, 35, weights, weights + window)
             step(call, 12, 1)
         for k in range(window // 4 * 4, window):
-            load(call, w + k, 1)
-            load(call, w + window + k, 1)
+            load(call, weights + k, 1)
+            load(call, weights + window + k, 1)
             load(call, x + 2 * k, 2)
             load(call, x + 2 * (window + k), 2)
         step(call, 13, window & 3)
         for i in range(4):
-            load_requantization(call, c + (i >> 1), 0)
+            load_requantization(call, channel + (i >> 1), 0)
             step(call, 11, 1)
-            store(call, out + (i & 1) * channels + c + (i >> 1), 1)
+            store(call, out + (i & 1) * channels + channel + (i >> 1), 1)
     if channels & 1:
-        c = channels - 1
+        channel = channels - 1
         if call.bias:
-            load(call, call.bias + 4 * c, 4)
+            load(call, call.bias + 4 * channel, 4)
         for i in range(2):
-            dot(call, call.filter + c * window, call.scratch + 2 * i * window, window)
-            load_requantization(call, c, 0)
+            dot(call, call.filter + channel * window, call.scratch + 2 * i * window, window)
+            load_requantization(call, channel, 0)
             step(call, 14, 1)
-            store(call, out + i * channels + c, 1)
+            store(call, out + i * channels + channel, 1)
 
 
 @native
@@ -187,28 +187,28 @@ def conv(call: NestCall) -> None:
                 two_pixels(call, window, out + (pixel - 1) * channels)
         if pixels & 1:
             step(call, 17, 1)
-            for c in range(channels):
-                dot(call, call.filter + c * window, call.scratch, window)
+            for channel in range(channels):
+                dot(call, call.filter + channel * window, call.scratch, window)
                 step(call, 18, 1)
-                load_requantization(call, c, 1)
-                store(call, out + (pixels - 1) * channels + c, 1)
+                load_requantization(call, channel, 1)
+                store(call, out + (pixels - 1) * channels + channel, 1)
 
 
 @native
-def window_3x3(call: NestCall, y: int, x: int, c: int, size: int) -> None:
+def window_3x3(call: NestCall, y: int, x: int, channel: int, size: int) -> None:
     """The taps that are inside, four channels or one at a time."""
     level = 4 if size == 4 else 8
     iterations(call, 11, min(call.in_h, y + 3) - max(0, y))
     for iy in range(max(0, y), min(call.in_h, y + 3)):
-        source = call.input + (iy * call.in_w + x) * call.in_c + c
-        w = call.filter + (iy - y) * 3 * call.in_c + c
+        source = call.input + (iy * call.in_w + x) * call.in_c + channel
+        weights = call.filter + (iy - y) * 3 * call.in_c + channel
         step(call, level, 1)
         for tap in range(3):
             if (tap == 0 and x < 0) or (tap == 2 and x + 3 > call.in_w):
                 continue
             load(call, source + tap * call.in_c, size)
-            load(call, w + tap * call.in_c, size)
-            bank_conflict(call, 14 if size == 4 else 15, source + tap * call.in_c, w + tap * call.in_c)
+            load(call, weights + tap * call.in_c, size)
+            bank_conflict(call, 14 if size == 4 else 15, source + tap * call.in_c, weights + tap * call.in_c)
             if tap != 1:
                 step(call, level + 1 + tap // 2, 1)
 
@@ -222,17 +222,17 @@ def depthwise_3x3(call: NestCall) -> None:
         y = pixel // call.out_w * call.stride_h - call.pad_top
         x = pixel % call.out_w * call.stride_w - call.pad_left
         step(call, 2, 1)
-        for c in range(0, channels - 3, 4):
-            window_3x3(call, y, x, c, 4)
+        for channel in range(0, channels - 3, 4):
+            window_3x3(call, y, x, channel, 4)
             for i in range(4):
-                load_requantization(call, c + i, 1)
+                load_requantization(call, channel + i, 1)
                 step(call, 3, 1)
-                store(call, call.output + pixel * channels + c + i, 1)
-        for c in range(channels // 4 * 4, channels):
-            window_3x3(call, y, x, c, 1)
+                store(call, call.output + pixel * channels + channel + i, 1)
+        for channel in range(channels // 4 * 4, channels):
+            window_3x3(call, y, x, channel, 1)
             step(call, 7, 1)
-            load_requantization(call, c, 1)
-            store(call, call.output + pixel * channels + c, 1)
+            load_requantization(call, channel, 1)
+            store(call, call.output + pixel * channels + channel, 1)
 
 
 @native
@@ -270,12 +270,12 @@ def depthwise_columns(call: NestCall) -> None:
             pixel // call.out_w * call.stride_h - call.pad_top,
             pixel % call.out_w * call.stride_w - call.pad_left,
         )
-        for c in range(0, channels - 3, 4):
+        for channel in range(0, channels - 3, 4):
             iterations(call, 24, taps // 2)
             for t in range(0, taps - 1, 2):
-                w, x = call.filter + t * channels + c, call.scratch + 2 * (t * channels + c)
+                weights, x = call.filter + t * channels + channel, call.scratch + 2 * (t * channels + channel)
                 for k in range(2):
-                    load(call, w + k * channels, 4)
+                    load(call, weights + k * channels, 4)
                 for k in range(4):  # both taps' first words, then from the second tap back to the first
                     load(call, x + ((k ^ k >> 1) & 1) * 2 * channels + (k >> 1) * 4, 4)
                 bank_conflict(call, 27, 0, channels)
@@ -283,18 +283,18 @@ def depthwise_columns(call: NestCall) -> None:
                 step(call, 11, 1)
             if taps & 1:
                 for i in range(4):
-                    load(call, call.filter + (taps - 1) * channels + c + i, 1)
-                    load(call, call.scratch + 2 * ((taps - 1) * channels + c + i), 2)
+                    load(call, call.filter + (taps - 1) * channels + channel + i, 1)
+                    load(call, call.scratch + 2 * ((taps - 1) * channels + channel + i), 2)
                 step(call, 12, 1)
             for i in range(4):
-                load_requantization(call, c + i, 1)
+                load_requantization(call, channel + i, 1)
                 step(call, 10, 1)
-                store(call, call.output + pixel * channels + c + i, 1)
-        for c in range(channels // 4 * 4, channels):
+                store(call, call.output + pixel * channels + channel + i, 1)
+        for channel in range(channels // 4 * 4, channels):
             step(call, 13, 1)
             for t in range(taps):
-                load(call, call.filter + t * channels + c, 1)
-                load(call, call.scratch + 2 * (t * channels + c), 2)
+                load(call, call.filter + t * channels + channel, 1)
+                load(call, call.scratch + 2 * (t * channels + channel), 2)
             step(call, 14, taps)
-            load_requantization(call, c, 1)
-            store(call, call.output + pixel * channels + c, 1)
+            load_requantization(call, channel, 1)
+            store(call, call.output + pixel * channels + channel, 1)

@@ -56,16 +56,16 @@ def widened(call: NestCall, source: int, to: int, count: int, level: int) -> Non
 
 
 @native
-def group(call: NestCall, k: int, weights: int, rows: int, how: int) -> None:
+def group(call: NestCall, element: int, weights: int, rows: int, how: int) -> None:
     """Four elements of both columns by those of one or two filters."""
     depth = call.column_depth
     for i in range(rows):
-        if k + 4 <= depth:
-            load(call, weights + i * depth + k, 4)
+        if element + 4 <= depth:
+            load(call, weights + i * depth + element, 4)
         else:
-            part(call, weights + i * depth + k, depth - k, 1 if i == 0 and how != IMAGE else 0)
+            part(call, weights + i * depth + element, depth - element, 1 if i == 0 and how != IMAGE else 0)
     for i in range(4):
-        load(call, call.scratch + 4 * k + 4 * i, 4)
+        load(call, call.scratch + 4 * element + 4 * i, 4)
 
 
 @native
