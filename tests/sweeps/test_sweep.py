@@ -204,6 +204,14 @@ def test_points_that_share_a_run_go_to_one_process(tmp_path: Path) -> None:
     assert [len(batch) for batch in batches(work, many)] == [200, 200, 100]
 
 
+def test_points_of_the_same_accesses_are_neighbours(tmp_path: Path) -> None:
+    """What gets past the caches is kept by the process that has seen it."""
+    axes = '"memory.flash.wait_states" = [4, 5, 6, 7]\n"cache.data.size" = ["4 KiB", "8 KiB"]\n'
+    study = read_study(write(tmp_path, SMALL[: SMALL.index("[axes]")] + "[axes]\n" + axes))
+    pairs = [(str(number), point) for number, point in enumerate(points(study))]
+    assert [[key for key, _ in batch] for batch in batches(prepared(study), pairs)][:2] == [[*"0246"], [*"1357"]]
+
+
 @only_with_all_cases
 def test_a_process_that_dies_costs_its_point_alone(tmp_path: Path) -> None:
     """A point that ends its process as soon as it is there, twice."""

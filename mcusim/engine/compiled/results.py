@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mcusim.engine.compiled import layout as E
 from mcusim.engine.compiled.tables import CompiledEngine
-from mcusim.engine.run import CAUSES
+from mcusim.engine.run import CAUSES, Traffic
 from mcusim.engine.system import Cycles, System
 from mcusim.memory.system import CAUSE, AccessStats
 from mcusim.program.program import Compute, Transfer
 
+_BYTES = slice(2, 4)  # of AccessStats: read and written
 _WAITS = {"flash": E.FLASH, "sram": E.SRAM, "sdram": E.SDRAM, "qspi": E.QSPI}
 
 
@@ -22,7 +25,7 @@ def recorded(engine: CompiledEngine) -> System:
     columns = {name: tasks[name].tolist() for name in ("waited_from", "ended_before", "begin", "end")}
     core_end = last = 0
     for number in engine.ended[: len(program.tasks)].tolist():
-        task, demand = program.tasks[number], demands.of(number)
+        task = program.tasks[number]
         begin, end = columns["begin"][number], columns["end"][number]
         spent: Cycles = {}
         if not isinstance(task, Transfer):
@@ -30,14 +33,15 @@ def recorded(engine: CompiledEngine) -> System:
             by_cause = system.account(task.operator)
             if begin > since:
                 by_cause["dma_wait"] += system.waited(task.operator, since, begin, columns["ended_before"][number])
+            demand = demands.of(number)
             spent = _spent(engine, number, demand)
             for cause, n in spent.items():
                 by_cause[cause] += n
-        if demand or isinstance(task, Transfer):
-            system.count(task, demand)
-        if number in engine.tables.watched:
-            system.waits.add(task.operator, engine.tables.watched[number], demands.stalls(number), demand)
+            if number in engine.tables.watched:
+                system.waits.add(task.operator, engine.tables.watched[number], demands.stalls(number), demand)
+        system.moved[task.id] = demands.moved(number)
         system.record(task, begin, end, spent)
+    system.traffic = demands.traffic(engine.tasks["kind"] == E.TRANSFER)
     if engine.cycles > core_end:
         system.account(last)["dma_wait"] += system.waited(last, core_end, engine.cycles, len(system.events))
     return system
@@ -48,7 +52,8 @@ class _Demands:
 
     def __init__(self, engine: CompiledEngine) -> None:
         self._names = [region.name for region in engine.core.memory.regions]
-        self._stats = engine.stats.tolist()
+        self._array, self._stats = engine.stats, engine.stats.tolist()
+        self._bytes = engine.stats[:, :, _BYTES].sum(axis=2).tolist()
         self._stalls = engine.operand_stalls.tolist()
         self._first, self._count = (engine.tasks[name].tolist() for name in ("operand", "operand_count"))
 
@@ -56,6 +61,17 @@ class _Demands:
         """By region; those not asked are left out."""
         pairs = zip(self._names, self._stats[number], strict=True)
         return {name: AccessStats(*asked[:-1]) for name, asked in pairs if asked[-1]}
+
+    def moved(self, number: int) -> dict[str, int]:
+        """Bytes by region."""
+        return {name: count for name, count in zip(self._names, self._bytes[number], strict=True) if count}
+
+    def traffic(self, by_dma: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Traffic]:
+        """Of all tasks, those ``by_dma`` and the core's."""
+        asked = self._array[:, :, -1].max(axis=0, initial=0).tolist()
+        sides = [self._array[side][:, :, _BYTES].sum(axis=0).tolist() for side in (~by_dma, by_dma)]
+        rows = zip(self._names, asked, *sides, strict=True)
+        return {name: Traffic(*core, *dma) for name, was_asked, core, dma in rows if was_asked}
 
     def stalls(self, number: int) -> list[int]:
         """Ticks of each of the task's operand ranges."""
