@@ -1,8 +1,8 @@
 """Plans that are made once: of the same graph, policy and options for machines that differ in timing alone.
 
-A plan depends on address ranges, kinds of memory, caches and what a DMA stream can move, and on no clock or latency;
-:func:`planned_for` is all of a machine that it may depend on. Not modelled: graphs that are equal and not the same
-object.
+A plan depends on address ranges, kinds of memory, the data cache's line and what a DMA stream can move, and on no clock
+or latency; :func:`planned_for` is all of a machine that it may depend on. Not modelled: graphs that are equal and not
+the same object.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 from mcusim.errors import DoesNotFit
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet
-from mcusim.machine.description import Machine
+from mcusim.machine.description import Machine, Tcm
 from mcusim.model.graph import Graph
 from mcusim.plan.options import PlanOptions
+from mcusim.plan.overlay.emitter import line_bytes
 from mcusim.plan.planner import plan
 from mcusim.program.program import Program
 
@@ -25,9 +26,11 @@ MOST_PLANS = 64
 
 def planned_for(machine: Machine) -> tuple[object, ...]:
     """What of ``machine`` a plan depends on."""
-    regions = [(replace(region, device=None), region.kind, region.alias_port) for region in machine.memory.values()]  # type: ignore[arg-type]
-    streams = [(dma.name, dma.streams, dma.beat, dma.burst, dma.max_units) for dma in machine.dma.values()]
-    return machine.name, machine.core.isa, machine.data_cache, machine.instruction_cache, regions, streams
+    regions = tuple(
+        (replace(region, device=Tcm()), region.kind, region.alias_port) for region in machine.memory.values()
+    )
+    streams = tuple((dma.name, dma.streams, dma.beat, dma.burst, dma.max_units) for dma in machine.dma.values())
+    return machine.name, machine.core.isa, line_bytes(machine), regions, streams
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcusim.machine.description import Machine, Tcm
+from mcusim.machine.description import Machine
+from mcusim.plan.kept_plans import planned_for
 from mcusim.results.energy import Usage
 from mcusim.results.measurement.interval import RunFeatures
 
@@ -38,17 +39,11 @@ class Played:
 
 
 class PlanView:
-    """A machine as a plan sees it: equal when the plans are, whatever takes how long.
-
-    That is all of :mod:`mcusim.plan`: names, the regions without their devices, lines of the data cache, what the DMA
-    can move at once.
-    """
+    """A machine as a plan sees it (:func:`~mcusim.plan.kept_plans.planned_for`): equal when the plans are, whatever
+    takes how long."""
 
     def __init__(self, machine: Machine) -> None:
-        self.machine, cache = machine, machine.data_cache
-        regions = tuple(replace(region, device=Tcm()) for region in machine.memory.values())
-        controller = tuple((dma.name, dma.streams, dma.beat, dma.max_units) for dma in machine.dma.values())
-        self.key = (machine.name, regions, None if cache is None else (cache.size, cache.line), controller)
+        self.machine, self.key = machine, planned_for(machine)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PlanView) and self.key == other.key

@@ -109,8 +109,8 @@ def test_a_stored_library_is_loaded_without_numba() -> None:
 
 RUNS = """
 import mcusim
-for model, options in (("ds-cnn", {"policy": "tinyops", "buffer_sizes": "largest"}), ("figure-1", {"policy": "external"})):
-    result = mcusim.simulate(model, "stm32f746g-disco", **options)
+for model, policy, options in (("ds-cnn", "tinyops", {"buffer_sizes": "largest"}), ("figure-1", "external", {})):
+    result = mcusim.simulate(model, "stm32f746g-disco", policy, **options)
     print(model, result.run.cycles, sorted(result.run.traffic.items()))
 """
 

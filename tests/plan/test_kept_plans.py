@@ -34,13 +34,16 @@ def empty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_plans", [])
 
 
+CACHES = {"cache.data.size": "8 KiB", "cache.data.ways": "2", "cache.data.policy": "write-through"}
+
+
 @few(6)
 @pytest.mark.parametrize("model", ["ds-cnn", "figure-1", "mobilenet-v1-w0.25-r096", "proxyless-w0.25-r160"])
 @pytest.mark.parametrize("board", [F746, F469])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_plan_does_not_depend_on_timing(policy: str, board: str, model: str) -> None:
     graph = load_model(model)
-    machines = [load_machine(board, keys) for keys in ({}, TIMING)]
+    machines = [load_machine(board, keys) for keys in ({}, TIMING | (CACHES if board == F746 else {}))]
     first, second = (plan(graph, machine, policy, PROFILE, PlanOptions()) for machine in machines)
     assert first == second
     assert planned_for(machines[0]) == planned_for(machines[1])
