@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from typing import Any
 
 from mcusim.errors import MachineError, UnitError
@@ -25,12 +24,6 @@ def nearest(key: str, known: Iterable[str]) -> str:
 def no_more(path: str, obsolete: Mapping[str, str]) -> str:
     """What to do about ``path`` if it is a key of an older version, else nothing."""
     return next((text for pattern, text in obsolete.items() if fnmatchcase(path, pattern)), "")
-
-
-@lru_cache(maxsize=4096)
-def _parsed(parse: Callable[[object], Any], text: str) -> Any:
-    """``parse(text)``; most keys have the same text again when another machine is made of a file."""
-    return parse(text)
 
 
 MISSING = object()  # in place of a value that could not be read
@@ -129,7 +122,7 @@ class Reader:
             return self._wrong(node, path, "must be one value, not a table")
         value = field.typed(node.value) if node.typed and isinstance(node.value, str) else node.value
         try:
-            result = _parsed(field.parse, value) if isinstance(value, str) else field.parse(value)
+            result = field.parse(value)
         except (RejectedError, UnitError) as error:
             return self._wrong(node, path, str(error))
         if field.is_figure:

@@ -29,7 +29,7 @@ def planned_for(machine: Machine) -> tuple[object, ...]:
     regions = tuple(
         (replace(region, device=Tcm()), region.kind, region.alias_port) for region in machine.memory.values()
     )
-    streams = tuple((dma.name, dma.streams, dma.beat, dma.burst, dma.max_units) for dma in machine.dma.values())
+    streams = tuple((dma.name, dma.streams, dma.beat, dma.max_units) for dma in machine.dma.values())
     return machine.name, machine.core.isa, line_bytes(machine), regions, streams
 
 

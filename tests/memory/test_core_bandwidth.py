@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from mcusim.machine import load_machine
+from tests.support.cases import few
 from tests.support.code.single_access_core import F746, Core
 
 CACHED, DEVICE = 0x6000_0000, 0xC000_0000  # SDRAM where the default map is write-back, and where it is Device memory
@@ -23,6 +24,7 @@ def core(clock: str, sdram: str, base: int) -> Core:
     return Core(load_machine(F746, keys | {"memory.sdram.base": hex(base)}))
 
 
+@few(2)
 @pytest.mark.parametrize("size", READS)
 def test_uncached_sdram_reads(size: int) -> None:
     board = core("200 MHz", "100 MHz", DEVICE)
@@ -32,6 +34,7 @@ def test_uncached_sdram_reads(size: int) -> None:
     assert board.now / ((1 << 17) / size) == pytest.approx(READS[size], rel=0.15)
 
 
+@few(2)
 @pytest.mark.parametrize("size", WRITES)
 def test_uncached_sdram_writes(size: int) -> None:
     board = core("200 MHz", "100 MHz", DEVICE)
@@ -41,6 +44,7 @@ def test_uncached_sdram_writes(size: int) -> None:
     assert board.now / ((1 << 17) / size) == pytest.approx(WRITES[size], rel=0.15)
 
 
+@few(2)
 @pytest.mark.parametrize(("base", "milliseconds"), [(CACHED, 27.0), (DEVICE, 40.0)])
 @pytest.mark.parametrize("apart", [1 << 20, 1 << 22])
 def test_copy_of_one_mebibyte(base: int, milliseconds: float, apart: int) -> None:

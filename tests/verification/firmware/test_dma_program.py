@@ -15,6 +15,7 @@ from mcusim.emulator.emulator import Emulator
 from mcusim.emulator.stops.stop import Stop
 from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import program_path
+from tests.support.cases import few
 
 BOARDS = {"stm32f469i-disco": "cortex-m4", "stm32f746g-disco": "cortex-m7"}
 
@@ -23,6 +24,7 @@ def case(board: str, **options: str) -> FirmwareCase:
     return firmware_case(program_path("dma", BOARDS[board]), board, **options)
 
 
+@few(1)
 @pytest.mark.parametrize("board", BOARDS)
 def test_both_are_found_with_their_lines(board: str) -> None:
     result = watch_firmware(case(board))
