@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from mcusim.errors import UnitError
@@ -174,7 +175,13 @@ def _quantity(text: object, what: str, units: Mapping[str, Fraction]) -> tuple[F
         raise UnitError(f"{quoted(text)} has the wrong unit {unit}{_hint(unit, units)}: {accepted}")
     if number.startswith("-"):
         raise UnitError(f"{quoted(text)} must not be negative")
-    return Fraction(number.replace("_", "")) * units[unit], unit
+    return _product(number, units[unit]), unit
+
+
+@lru_cache(maxsize=4096)
+def _product(number: str, unit: Fraction) -> Fraction:
+    """Texts of a machine file are read again for each machine that is made of it."""
+    return Fraction(number.replace("_", "")) * unit
 
 
 def _hint(unit: str, units: Mapping[str, Fraction]) -> str:
