@@ -144,12 +144,20 @@ def happen(engine: EngineState, kind: int, what: int) -> None:
 
 
 @native
-def play(engine: EngineState) -> int:
-    """The program to its end: the cycles; -1: something does not fit."""
+def start(engine: EngineState) -> None:
+    """All processes begin, the core last."""
     for index in range(1, engine.process_count):
         go_on(engine, index)
     go_on(engine, 0)
+
+
+@native
+def play(engine: EngineState, events: int) -> int:
+    """The program to its end, or so many ``events`` of it: whether there are more."""
     while engine.processes_left and engine.failed == 0:
+        if events == 0:
+            return 1
+        events -= 1
         index = queue.earliest(engine)
         if engine.queue_begin < engine.queue_end:
             slot = 2 * (engine.queue_begin % E.MAX_QUEUE)
@@ -169,4 +177,4 @@ def play(engine: EngineState) -> int:
             schedule(engine, process, TO_RESUME, engine.now)
         else:
             go_on(engine, index)
-    return -1 if engine.failed else engine.now
+    return 0

@@ -34,6 +34,7 @@ from mcusim.program.program import Compute, Maintain, Program, Span, Transfer, W
 if TYPE_CHECKING:
     from mcusim.engine.core_model import ReplayCore
 
+EVENTS = 100  # after which Python looks whether there is a signal
 _HINTS = offset_of(CountedCall.hints)  # and of the operands, any line of the cache
 _CAUSES = {"flash": E.FLASH, "sram": E.SRAM, "sdram": E.SDRAM, "qspi": E.QSPI}
 
@@ -170,8 +171,11 @@ class CompiledEngine:
         return self._arrays["operands"][2::3]
 
     def play(self) -> int:
-        """To the end: the cycles; -1: something does not fit its words."""
-        self.cycles = int(processes.play(self.state))
+        """To the end, which a signal may cut short: the cycles; -1: something does not fit its words."""
+        processes.start(self.state)
+        while processes.play(self.state, EVENTS):
+            pass
+        self.cycles = -1 if self.state.failed else self.state.now
         return self.cycles
 
     def _point(self, memory: MemorySystem) -> None:
