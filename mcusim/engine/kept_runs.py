@@ -18,33 +18,35 @@ from mcusim.engine.compiled.tables import CompiledEngine, CompiledProgram, compi
 from mcusim.engine.core_model import ReplayCore
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Machine
+from mcusim.memory.kept_streams.record import has_lines
 from mcusim.memory.kept_streams.streams import Streams
-from mcusim.memory.state_layout import RegionState
+from mcusim.memory.ports.replay import word_by_word
+from mcusim.memory.cache.outside_policy import OUTSIDE
+from mcusim.memory.cache.replacement import REPLACEMENTS
+from mcusim.memory.state_layout import CacheState, RegionState
 from mcusim.memory.system import MemorySystem
 from mcusim.native.structs import offset_of
-from mcusim.program.program import Program
+from mcusim.program.program import Program, Transfer
 
 MOST_BYTES, MOST_PROGRAMS = 128 << 20, 64
+_SEEDED = REPLACEMENTS.index("random"), OUTSIDE
+MOST_FAILURES = 2  # of a program, after which the compiled engine does not try again
 _OWN = slice(offset_of(RegionState.read_latency), RegionState.WORDS)  # of a device alone: no cache depends on it
 
 
 @dataclass(eq=False, slots=True)
 class KeptRun:
-    """A program, all else that its tables depend on, and caches; how often it was replayed, its tables, and its streams
-    once they were recorded."""
+    """A program, all else that its tables depend on, and caches; how often it was replayed and the engine gave up, its
+    tables, and its streams once they were recorded."""
 
     caches: str
     key: tuple[Any, ...]
     tasks: tuple[Any, ...]
     profile: Profile
     replays: int = 0
+    failures: int = 0
     tables: CompiledProgram | None = None
     streams: Streams | None = None
-
-    def keep(self, recorded: Streams) -> None:
-        """A replay wrote them down. What is larger than all that is kept is not recorded again."""
-        if recorded.finish() and recorded.bytes <= MOST_BYTES:
-            self.streams = recorded
 
 
 class KeptRuns:
@@ -57,29 +59,42 @@ class KeptRuns:
 
     def replay(self, program: Program, machine: Machine, core: ReplayCore) -> CompiledEngine | None:
         """``program`` played to its end; None where the compiled engine cannot."""
+        if word_by_word(core.memory.state, core.code) is not None:
+            return None
         with self._lock:
             run = self._run(geometry(core.memory), _key(machine, core), tuple(program.tasks), core.profile)
-        tables, streams, recorded = run.tables, run.streams, None
+            run.replays += 1
+            recording = run.replays == self._before + 1
+        if run.failures == MOST_FAILURES:
+            return None
+        try:
+            engine = self._played(run, program, machine, core, recording)
+        except OverflowError:  # a figure larger than a word
+            return None
+        run.failures += engine is not None and engine.cycles < 0
+        with self._lock:
+            while self.bytes > MOST_BYTES:
+                self._runs.pop(0)
+        return None if engine is None or engine.cycles < 0 else engine
+
+    def _played(
+        self, run: KeptRun, program: Program, machine: Machine, core: ReplayCore, recording: bool
+    ) -> CompiledEngine | None:
+        tables, recorded = run.tables, None
         if tables is None:
             tables = run.tables = compiled(program, machine, core)
         if tables is None:
             return None
-        if streams is None and run.replays == self._before:
+        if recording and is_recordable(program, core.memory):
             recorded = Streams(tables.core_tasks, len(set(core.memory.blocks.values())))
-        run.replays += 1
-        engine = tables.engine(program, machine, core, streams or recorded)
-        if engine.play() < 0:
-            return None
-        with self._lock:
-            if recorded is not None:
-                run.keep(recorded)
-            while self.bytes > MOST_BYTES:
-                self._runs.pop(0)
+        engine = tables.engine(program, machine, core, run.streams or recorded)
+        if engine.play() >= 0 and recorded is not None and recorded.finish() and recorded.bytes <= MOST_BYTES:
+            run.streams = recorded
         return engine
 
     @property
     def bytes(self) -> int:
-        """Of the host's memory, that all take."""
+        """Of the host's memory, that the arrays of all take."""
         tables = {id(run.tables): run.tables.bytes for run in self._runs if run.tables is not None}
         return sum(tables.values()) + sum(run.streams.bytes for run in self._runs if run.streams is not None)
 
@@ -100,8 +115,18 @@ KEPT_RUNS = KeptRuns()
 
 def _key(machine: Machine, core: ReplayCore) -> tuple[Any, ...]:
     """What tables depend on, but for the program and the profile."""
-    regions = tuple((region.name, region.base, region.size) for region in machine.memory.values())
+    regions = tuple((region.name, region.base, region.size, region.aliases) for region in machine.memory.values())
     return regions, tuple(machine.dma), core.isa, core.profile.name, core.code, tuple(core.opaque.items())
+
+
+def is_recordable(program: Program, memory: MemorySystem) -> bool:
+    """Does nothing but the core's data accesses decide what gets past the data cache, and which lines a flash holds:
+    no transfer from a flash whose lines it shares, and no random number that the instruction cache draws too."""
+    shared = {name for (name, _), block in memory.blocks.items() if has_lines(RegionState(memory.state.array, block))}
+    if any(isinstance(task, Transfer) and task.source.region in shared for task in program.tasks):
+        return False
+    caches = [CacheState(memory.state.array, block) for block in (memory.state.data_cache, memory.state.code_cache)]
+    return not all(cache.offset and cache.replacement in _SEEDED for cache in caches)
 
 
 def geometry(memory: MemorySystem) -> str:

@@ -76,6 +76,7 @@ FROM_PYTHON = (
     "mcusim.memory.kept_streams.play.play_maintenance",
     "mcusim.memory.kept_streams.record.begin",
     "mcusim.memory.kept_streams.record.end",
+    "mcusim.memory.kept_streams.record.has_lines",
     "mcusim.memory.ports.core_code.fetch",
     "mcusim.memory.ports.core_code.fetch_while",
     "mcusim.memory.ports.core_data.access",

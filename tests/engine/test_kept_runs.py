@@ -12,6 +12,7 @@ import pytest
 
 import mcusim
 from mcusim.engine import kept_runs
+from mcusim.engine.compiled.tables import CompiledEngine
 from mcusim.engine.kept_runs import KeptRuns
 from mcusim.results import to_json
 from tests.support.cases import few, sampled
@@ -75,11 +76,13 @@ def by_simpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @contextmanager
-def keeping(monkeypatch: pytest.MonkeyPatch, before: int) -> Iterator[KeptRuns]:
+def keeping(monkeypatch: pytest.MonkeyPatch, before: int, simpy_too: bool = False) -> Iterator[KeptRuns]:
     """So many replays of a program are not recorded."""
-    runs = KeptRuns(before)
+    runs, engine = KeptRuns(before), sys.modules["mcusim.engine.execute"]
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["mcusim.engine.execute"], "KEPT_RUNS", runs)
+        patch.setattr(engine, "KEPT_RUNS", runs)
+        if not simpy_too:
+            patch.delattr(engine, "run_program")
         yield runs
 
 
@@ -102,13 +105,13 @@ def test_every_axis_gives_the_same_json(program: tuple[str, str, str], monkeypat
     points = [({}, {}), *sampled(axes(program[1]), 14)]
     with by_simpy(monkeypatch):
         simulated = [replayed(program, *point) for point in points]
-    with keeping(monkeypatch, sys.maxsize) as runs:
+    fitted = program == PROGRAMS[-1]
+    with keeping(monkeypatch, sys.maxsize, fitted) as runs:
         compiled = [replayed(program, *point) for point in points]
         assert all(run.streams is None for run in runs._runs)
-    with keeping(monkeypatch, 0) as runs:
+    with keeping(monkeypatch, 0, fitted) as runs:
         kept = [replayed(program, *point) for point in points]
-        assert any(run.streams for run in runs._runs) == (program != PROGRAMS[-1])
-        assert (runs.bytes > 0) == (program != PROGRAMS[-1])
+        assert any(run.streams for run in runs._runs) != fitted and (runs.bytes > 0) != fitted
     texts = [[json.dumps(result, default=str) for result in side] for side in (simulated, compiled, kept)]
     assert [point for point, *side in zip(points, *texts, strict=True) if len(set(side)) > 1] == []
     assert sum(isinstance(result, dict) for result in kept) > 8
@@ -124,6 +127,46 @@ def test_what_changes_devices_alone_is_played(monkeypatch: pytest.MonkeyPatch) -
             for _ in range(2):
                 assert isinstance(replayed(program, {key: value}, {}), dict)
                 assert len(runs._runs) == 2 + number and runs._runs[-1].streams is not None
+
+
+RANDOM = {"cache.data.replacement": "random", "cache.instruction.replacement": "random"}
+FAR_UP = {"memory.sdram.base": "0xC000_0000", "memory.sdram.attribute": "write-back"}
+AFTER = {  # a run of the same program: figures that decide what may be kept
+    "code word by word": ("internal", {"cache.instruction.size": "0 B"}, {"code": "sram1"}),
+    "written through": ("external", {"cache.data.policy": "write-through"}, {}),
+    "both caches random": ("external", RANDOM | {"cache.instruction.size": "1 KiB"}, {}),
+    "lines far up": ("external", FAR_UP | {"cache.data.line": "8 B"}, {}),
+}
+
+
+@pytest.mark.parametrize("case", AFTER)
+def test_after_another_machine_the_replays_are_those_of_simpy(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Third replays, which play what second ones recorded, too."""
+    policy, keys, options = AFTER[case]
+    program = ("ds-cnn", F746, policy)
+    with by_simpy(monkeypatch):
+        wanted = replayed(program, keys, options)
+    with keeping(monkeypatch, 1, simpy_too=True):
+        assert isinstance(replayed(program, {}, options), dict) and isinstance(wanted, dict)
+        assert [replayed(program, keys, options) for _ in range(3)] == [wanted] * 3
+
+
+def test_a_program_that_the_compiled_engine_cannot_end_is_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And simulated by the engine in SimPy each time."""
+    program, tries = ("ds-cnn", F746, "internal"), list[CompiledEngine]()
+
+    def fail(engine: CompiledEngine) -> int:
+        tries.append(engine)
+        engine.cycles = -1
+        return -1
+
+    with by_simpy(monkeypatch):
+        wanted, huge = (replayed(program, {}, options) for options in ({}, {"operator_overhead": str(1 << 64)}))
+    monkeypatch.setattr(CompiledEngine, "play", fail)
+    with keeping(monkeypatch, 0, simpy_too=True) as runs:
+        assert [replayed(program, {}, {}) for _ in range(4)] == [wanted] * 4
+        assert len(tries) == 2 and runs._runs[0].streams is None
+        assert replayed(program, {}, {"operator_overhead": str(1 << 64)}) == huge
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

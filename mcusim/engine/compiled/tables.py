@@ -23,7 +23,6 @@ from mcusim.kernels.cost.counted import counted_call as calls
 from mcusim.kernels.cost.counted.access_streams import CountedCall
 from mcusim.machine.description import Machine
 from mcusim.memory.kept_streams.streams import Streams
-from mcusim.memory.ports.replay import word_by_word
 from mcusim.memory.state_builder import dma_ports, set_up
 from mcusim.memory.state_layout import MAX_OPERANDS, CacheState, MemoryState, TransferState
 from mcusim.memory.system import CAUSE, MemorySystem
@@ -135,8 +134,9 @@ class CompiledProgram:
 
 def compiled(program: Program, machine: Machine, core: ReplayCore) -> CompiledProgram | None:
     """``program`` for ``core``, or None where this engine cannot play it: fitted nests, recorded work, transfers with a
-    setting of their own, code that comes word by word, and more lanes or blocks than there is room for."""
-    if not core.is_counted(program) or word_by_word(core.memory.state, core.code) is not None:
+    setting of their own, and more lanes or blocks than there is room for. Code that comes word by word it cannot play
+    either: that depends on the caches."""
+    if not core.is_counted(program):
         return None
     if any(isinstance(task, Work) or (isinstance(task, Transfer) and task.setting) for task in program.tasks):
         return None

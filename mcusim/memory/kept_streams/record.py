@@ -66,10 +66,16 @@ def operand_code(memory: MemoryState, address: int) -> int:
 
 
 @native
+def is_cached(memory: MemoryState, addresses: AddressRange) -> int:
+    """Whether accesses go through the data cache."""
+    return int(addresses.attribute > 0 and memory.data_cache > 0)
+
+
+@native
 def kind_of(memory: MemoryState, addresses: AddressRange, write: int) -> int:
     """The kind of event that the access just made is; WORK: none."""
     kept = memory.film.kept
-    if addresses.attribute > 0 and memory.data_cache > 0:
+    if is_cached(memory, addresses):
         back = CacheState(memory, memory.data_cache).write_back == 1 and addresses.attribute == 2
         if kept.filled:
             return K.FILL
@@ -127,7 +133,9 @@ def first_word(memory: MemoryState, addresses: AddressRange, stream: AccessStrea
         size += 1
     if 1 << size != stream.size:
         kept.failed = 1
-    return word | stream.interleaved << K.BETWEEN_AT | size << K.SIZE_AT
+    if not is_cached(memory, addresses):  # a store that the cache writes through is posted, not between others
+        word |= stream.interleaved << K.BETWEEN_AT
+    return word | size << K.SIZE_AT
 
 
 @shared
@@ -152,6 +160,8 @@ def accessed(memory: MemoryState, addresses: AddressRange, stream: AccessStream,
     else:
         if kind == K.FILL:
             second |= kept.displaced + 1 << K.ADDRESS
+            if kept.displaced + 1 >> K.DISPLACED:
+                kept.failed = 1
         append(kept, first | n << K.COUNT_AT, second)
         kept.since = kept.count
     kept.mark = memory.now + kept.stall

@@ -31,6 +31,8 @@ from mcusim.memory.state_layout import (
 from mcusim.native.functions import inlined, native, shared
 from mcusim.native.structs import Words, words_between
 
+LINES_HINTED = 4  # of one operand, which may be the data cache's; a power of two
+
 
 @inlined
 def visit_in(memory: MemoryState, addresses: AddressRange, stream: AccessStream, address: int, n: int) -> int:
@@ -157,7 +159,7 @@ def read_missing(memory: MemoryState, addresses: AddressRange, stream: AccessStr
 def read_held(memory: MemoryState, stream: AccessStream, hints: Words, address: int, length: int) -> None:
     """:func:`walk_in` for reads of a :func:`cached_range`, in few steps where the cache holds the lines.
 
-    ``hints`` are offsets of the cache's lines that may be these ones, and are kept so.
+    ``hints`` are offsets of :data:`LINES_HINTED` of the cache's lines that may be these ones, and are kept so.
     """
     end, size, gap, due = address + length, stream.size, stream.gap, 0
     shift, cache = memory.visit_shift, CacheState(memory, memory.data_cache)
@@ -166,10 +168,10 @@ def read_held(memory: MemoryState, stream: AccessStream, hints: Words, address: 
         stop = min(end, ((address >> shift) + 1) << shift)
         n = (stop - address + size - 1) // size
         tag = address >> cache.line_shift
-        line = CacheLine(memory, hints[hint])
+        line = CacheLine(memory, hints[hint & LINES_HINTED - 1])
         if line.tag != tag:
             line = tags.find(cache, tag)
-            hints[hint] = words_between(memory, line)
+            hints[hint & LINES_HINTED - 1] = words_between(memory, line)
         if line.tag == tag:
             replacement.hit(memory, cache, line)
             memory.hits += n

@@ -15,6 +15,7 @@ from mcusim.memory.kept_streams import play, record, streams
 from mcusim.memory.kept_streams.streams import Streams
 from mcusim.memory.ports import replay
 from mcusim.memory.ports.replay import stream_of
+from mcusim.memory.state_layout import AccessStream
 from mcusim.memory.system import MemorySystem
 from tests.support.cases import few
 
@@ -46,8 +47,10 @@ def calls(seed: int) -> list[Action]:
                           REGIONS[region] + int(rng.integers(6000)), length))  # fmt: skip
 
         def call(memory: MemorySystem, walks: list[tuple[int, ...]] = walks) -> None:
+            stream = AccessStream(np.zeros(AccessStream.WORDS, np.int64))
             for size, write, gap, interleaved, address, length in walks:
-                replay.walk(memory.state, stream_of(memory.state, size, write, gap, interleaved), address, length)
+                stream.size, stream.write, stream.gap, stream.interleaved = size, write, gap, interleaved
+                replay.walk(memory.state, stream, address, length)
 
         made.append(call)
         first, clean = 0x6000_0000 + int(rng.integers(3000)), bool(rng.integers(2))

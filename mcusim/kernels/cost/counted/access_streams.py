@@ -19,7 +19,7 @@ from typing import Annotated
 
 import numpy as np
 
-from mcusim.memory.ports.replay import cached_range, coupled_range, read_coupled, read_held, walk, walk_in
+from mcusim.memory.ports.replay import LINES_HINTED, cached_range, coupled_range, read_coupled, read_held, walk, walk_in
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AccessStream, MemoryState
 from mcusim.native.functions import native
@@ -79,8 +79,8 @@ class CountedCall(Struct, root=True):
     biases: AccessStream
     scales: AccessStream
     # offsets of the cache's lines that had weights and columns, and bias, multiplier and shift
-    hints: Annotated[Words, HINTS]
-    operand_hints: Annotated[Words, OPERAND_HINTS]
+    hints: Annotated[Words, HINTS + LINES_HINTED]
+    operand_hints: Annotated[Words, OPERAND_HINTS + LINES_HINTED]
 
 
 STREAMS = {  # bytes, stores, whose gap, whether others come in between

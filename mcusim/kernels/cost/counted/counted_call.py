@@ -18,6 +18,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.ports import replay
 from mcusim.memory.state_layout import CacheState, CodeSweep, MemoryState
 from mcusim.model.geometry import Geometry, Tile
+from mcusim.native.structs import offset_of
 
 _FIELD = {role: role for role in ("filter", "output", "bias", "multiplier", "shift", "scratch")}
 _FIELD |= {"input0": "input", "input1": "second_input"}
@@ -74,7 +75,7 @@ def _call(memory: MemoryState, g: Geometry, rows: Tile, operands: Mapping[str, t
     call = S.empty_call()
     call.memory = memory
     line = memory.data_cache + CacheState.WORDS  # its first line, as good as any
-    call.hints.table(S.HINTS)[:] = call.operand_hints.table(S.OPERAND_HINTS)[:] = line
+    call.array[offset_of(S.CountedCall.hints) :] = line  # and of the operands
     for role, (address, _) in operands.items():
         if role in _FIELD:
             setattr(call, _FIELD[role], address)
