@@ -29,7 +29,8 @@ from mcusim.engine.stall_accounting import transferred
 from mcusim.engine.warm_start import old_bytes, warm_cache
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import guarded, machine_ranges
-from mcusim.memory.system import CAUSE, LAST_TICK
+from mcusim.memory.state_layout import LAST_TICK
+from mcusim.memory.system import CAUSE
 from mcusim.program.extent import steps
 from mcusim.program.program import Span, Work
 from mcusim.runtime.planning_costs import operator_cycles, stated

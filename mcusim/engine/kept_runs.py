@@ -18,11 +18,11 @@ from mcusim.engine.compiled.tables import CompiledEngine, CompiledProgram, compi
 from mcusim.engine.core_model import ReplayCore
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Machine
+from mcusim.memory.cache.outside_policy import OUTSIDE
+from mcusim.memory.cache.replacement import REPLACEMENTS
 from mcusim.memory.kept_streams.record import has_lines
 from mcusim.memory.kept_streams.streams import Streams
 from mcusim.memory.ports.replay import word_by_word
-from mcusim.memory.cache.outside_policy import OUTSIDE
-from mcusim.memory.cache.replacement import REPLACEMENTS
 from mcusim.memory.state_layout import CacheState, RegionState
 from mcusim.memory.system import MemorySystem
 from mcusim.native.structs import offset_of

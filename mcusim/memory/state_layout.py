@@ -416,5 +416,7 @@ class CodeLines(Struct):
     lines: Annotated[Structs[FlashLine], 0]
 
 
+FIRST_BLOCK = MemoryState.WORDS  # where the memories' blocks begin
+LAST_TICK = 1 << 60  # leaves room below 2**63 for the task that passes it
 TCM, SRAM, FLASH, SDRAM, QSPI = range(5)
 ATTRIBUTES = {"device": 0, "uncached": 0, "write-through": 1, "write-back": 2}

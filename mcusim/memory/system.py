@@ -15,7 +15,7 @@ from mcusim.memory import operand_stalls
 from mcusim.memory.address_ranges import Bytes, Range, install
 from mcusim.memory.ports import replay
 from mcusim.memory.state_builder import Builder, Ports, WritingSide, dma_ports, set_up
-from mcusim.memory.state_layout import TICK, MemoryState, RegionState
+from mcusim.memory.state_layout import FIRST_BLOCK, LAST_TICK, TICK, MemoryState, RegionState
 from mcusim.native.structs import offset_of
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ COUNTERS = (
     "spared",
 )
 _COUNTED = slice(offset_of(RegionState.reads), offset_of(RegionState.spared) + 1)
-_DEMAND = [COUNTERS.index(name) for name in (*COUNTERS[:6], "waited", "fetch_stall", "spared")]  # as its fields
-LAST_TICK = 1 << 60  # leaves room below 2**63 for the task that passes it
+FIGURES = tuple(COUNTERS.index(name) for name in (*COUNTERS[:6], "waited", "fetch_stall", "spared"))
+"""Which counters are the fields of :class:`AccessStats`."""
 CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qspi": "qspi"}
 
 
@@ -83,7 +83,7 @@ class MemorySystem:
         self.regions = list(machine.memory.values())
         build = Builder(machine)
         self.state = MemoryState(build.state)
-        self.first_block = MemoryState.WORDS
+        self.first_block = FIRST_BLOCK
         self.blocks = build.blocks
         blocks = sorted(set(self.blocks.values()))
         words = build.state[self.first_block : self.first_block + len(blocks) * RegionState.WORDS]
@@ -124,7 +124,7 @@ class MemorySystem:
             for n in ports:
                 new, old = after[n], before[n]
                 if new != old:
-                    asked = [new[k] - old[k] for k in _DEMAND]
+                    asked = [new[k] - old[k] for k in FIGURES]
                     entries[name] = [*map(add, entries[name], asked)] if name in entries else asked
         return {name: AccessStats(*asked) for name, asked in entries.items()}
 

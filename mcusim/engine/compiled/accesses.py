@@ -10,15 +10,13 @@ from mcusim.memory.dma import undisturbed
 from mcusim.memory.kept_streams import play, record
 from mcusim.memory.ports.maintenance import maintain_range
 from mcusim.memory.ports.replay import fetch, sync
-from mcusim.memory.state_layout import TICK, RegionStates, TransferState
+from mcusim.memory.state_layout import LAST_TICK, TICK, RegionStates, TransferState
+from mcusim.memory.system import FIGURES, AccessStats
 from mcusim.native.functions import native
 from mcusim.native.structs import Words
 
-LAST_TICK = 1 << 60  # as the memory system has it
-STALL = 5  # of AccessStats
-# where AccessStats' figures are among the counters of a block: reads, writes, bytes of both, occupied, stall, waited,
-# fetched, spared
-WAITED, FETCHED, SPARED = 15, 12, 18
+STALL = AccessStats._fields.index("stall")  # up to here the figures are those of a block's first counters
+WAITED, FETCHED, SPARED = FIGURES[STALL + 1 :]
 _WORDS = TransferState.WORDS
 
 
@@ -44,9 +42,9 @@ def measured(engine: EngineState, index: int) -> None:
                 stats[E.STATS - 1] = 1
         for i in range(STALL + 1):
             stats[i] += counters[i] - before[i]
-        stats[6] += counters[WAITED] - before[WAITED]
-        stats[7] += counters[FETCHED] - before[FETCHED]
-        stats[8] += counters[SPARED] - before[SPARED]
+        stats[STALL + 1] += counters[WAITED] - before[WAITED]
+        stats[STALL + 2] += counters[FETCHED] - before[FETCHED]
+        stats[STALL + 3] += counters[SPARED] - before[SPARED]
     if engine.memory.now < 0 or engine.memory.now >= LAST_TICK:
         engine.failed = 1
 

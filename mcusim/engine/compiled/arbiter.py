@@ -9,12 +9,13 @@ from mcusim.engine.compiled import layout as E
 from mcusim.engine.compiled.layout import EngineState, Process, TaskState
 from mcusim.engine.compiled.queue import DIRECT, TO_FIRE, notify, number, schedule
 from mcusim.memory.state_layout import TICK
+from mcusim.memory.system import AccessStats
 from mcusim.native.functions import native
 from mcusim.native.structs import Words
 
 ONE_BITS = 16
 ONE, HELD = 1 << ONE_BITS, 0
-OCCUPIED, SPARED = 4, 8  # of AccessStats
+OCCUPIED, SPARED = (AccessStats._fields.index(name) for name in ("occupied", "spared"))
 MOST_ACCESSES, MOST_CYCLES, MOST_WAIT = 1 << 28, 1 << 31, 1 << 16  # of an activity; products stay in 64 bits
 
 

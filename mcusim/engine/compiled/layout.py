@@ -10,6 +10,7 @@ from typing import Annotated
 from mcusim.kernels.cost.counted.access_streams import CountedCall
 from mcusim.memory.film.events import KeptStreams
 from mcusim.memory.state_layout import CodeSweep, MemoryState, OperandRange, RegionState, TransferState
+from mcusim.memory.system import AccessStats
 from mcusim.native.structs import POINTER, Struct, Structs, Words, offset_of
 
 COMPUTE, MAINTAIN, TRANSFER = range(3)
@@ -19,11 +20,11 @@ WAITING, ENDED, PROCESSED = range(3)
 FLASH, SRAM, SDRAM, QSPI = range(4)
 """What a kernel call waits for, in the order of a task's ``waits``."""
 MAX_PROCESSES, MAX_BLOCKS, MAX_QUEUE = 24, 32, 256
-# the counters of a block that tell whether it was asked for anything, and where among them are those of AccessStats
+# the counters of a block that tell whether it was asked for anything
 FIRST_COUNTER = offset_of(RegionState.reads)
 COUNTED = offset_of(RegionState.spared) + 1 - FIRST_COUNTER
-STATS = 10
-"""Words of what a task asked of a region: AccessStats' nine, and whether anything was asked."""
+STATS = len(AccessStats._fields) + 1
+"""Words of what a task asked of a region: those of AccessStats, and whether anything was asked."""
 
 
 class TaskState(Struct):

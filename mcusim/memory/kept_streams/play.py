@@ -6,6 +6,7 @@ Accesses and bytes are counted as they were in the recording.
 from __future__ import annotations
 
 from mcusim.memory import devices, range_lookup
+from mcusim.memory import state_layout as L
 from mcusim.memory.cache.line_transfer import fill_stall, read_line, write_line
 from mcusim.memory.film.events import KeptStreams
 from mcusim.memory.kept_streams import layout as K
@@ -14,8 +15,6 @@ from mcusim.memory.operand_stalls import charge
 from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, RegionState, RegionStates
 from mcusim.native.functions import inlined, native
 from mcusim.native.structs import Words
-
-FIRST_BLOCK = MemoryState.WORDS  # where a memory's blocks begin
 
 
 @inlined
@@ -100,7 +99,7 @@ def count(memory: MemoryState, streams: KeptStreams, number: int) -> None:
     """Count what the call of that number counted."""
     call = streams.calls.records[number]
     for block in range(streams.blocks):
-        region = RegionStates(memory, FIRST_BLOCK).records[block]
+        region = RegionStates(memory, L.FIRST_BLOCK).records[block]
         counts = Words(streams.counts, K.COUNTS * (number * streams.blocks + block))
         region.reads += counts[0]
         region.writes += counts[1]

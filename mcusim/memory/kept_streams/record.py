@@ -14,7 +14,6 @@ from mcusim.memory.state_layout import AccessStream, AddressRange, CacheState, M
 from mcusim.native.functions import native, shared
 from mcusim.native.structs import Words, words_between
 
-FIRST_BLOCK = MemoryState.WORDS  # where a memory's blocks begin
 MOST = (1 << K.COUNT) - 1  # accesses of an event
 LOOKED_AT = 8  # events before, to which others may be added
 
@@ -173,7 +172,7 @@ def count(memory: MemoryState, streams: KeptStreams, sign: int) -> None:
     """The counters as they are now, added to those of the call to come, or subtracted."""
     call = streams.calls.records[streams.next]
     for block in range(streams.blocks):
-        region = RegionStates(memory, FIRST_BLOCK).records[block]
+        region = RegionStates(memory, L.FIRST_BLOCK).records[block]
         counts = Words(streams.counts, K.COUNTS * (streams.next * streams.blocks + block))
         counts[0] += sign * region.reads
         counts[1] += sign * region.writes

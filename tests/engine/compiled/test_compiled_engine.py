@@ -78,6 +78,10 @@ def program(rng: Random, machine: Machine, count: int) -> Program:
             tasks.append(Maintain(number, number % 3, 0, rng.choice(ACTIONS), where, after))  # type: ignore[arg-type]
         else:
             tasks.append(compute(rng, machine, number, after))
+    return with_header(machine, tasks)
+
+
+def with_header(machine: Machine, tasks: list[Task]) -> Program:
     operators = tuple(OperatorInfo(index, "SOFTMAX", 0) for index in range(3))
     header = Header(machine.name, "test", "0" * 64, "test", "cmsis-2021-gcc9", operators, MemoryParts(*[0] * 6), {}, ())
     return Program(header, tuple(tasks))
@@ -104,3 +108,21 @@ def test_a_random_program_runs_as_in_simpy(seed: int, monkeypatch: pytest.Monkey
     runs = [(execute(made, machine, profile), wanted) for _ in range(3)]
     for run, simulated in [*runs, (execute(made, faster, profile), wanted_faster)]:
         assert vars(run) == vars(simulated)
+
+
+def test_transfers_that_use_the_lines_of_a_flash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core reads the same lines again and again: how often a transfer displaces them depends on time."""
+    early, late = (load_machine(F469, {"dma.dma2.beat": beat}) for beat in ("4 B", "1 B"))
+    flash, sram = early.memory["flash"].base, early.memory["sram1"].base
+    tasks: list[Task] = []
+    for number in range(0, 24, 2):
+        ends = Span("flash", flash + 4096, 2048), Span("sram1", sram + 4096, 2048)
+        tasks.append(Transfer(number, "dma2.s0", 0, 0, "input", *ends, number, 0, 1, 0, ()))
+        operands = Operand("input0", Span("flash", flash, 64), "r"), Operand("output", Span("sram1", sram, 64), "w")
+        g = Geometry("SOFTMAX", 1, 1, 64, 1, 1, 64, 1)
+        tasks.append(Compute(number + 1, 0, 0, 1, g, Tile(0, 1, 0, 1), operands, ()))
+    made, profile = with_header(early, tasks), load_profile()
+    simulated = [by_simpy(monkeypatch, made, machine, profile) for machine in (early, late)]
+    assert simulated[0].counters["flash_data_misses"] != simulated[1].counters["flash_data_misses"]
+    for machine in (early, early, late):
+        assert vars(execute(made, machine, profile)) == vars(simulated[machine is late])
