@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from mcusim.engine.board_rules import require_aligned_accesses
-from mcusim.engine.compiled.results import recorded
+from mcusim.engine.compiled.results import records
+from mcusim.engine.compiled.tables import CompiledEngine
 from mcusim.engine.core_model import ReplayCore
 from mcusim.engine.disturbance import Disturbance
 from mcusim.engine.kept_runs import KEPT_RUNS
 from mcusim.engine.recorded.core import RecordedCore
-from mcusim.engine.run import CAUSES, Invocation, OperatorRun, Run
+from mcusim.engine.run import CAUSES, Invocation, OperatorRun, Records, Run
 from mcusim.engine.system import CoreModel, System
 from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Machine
 from mcusim.memory.film.film_recorder import FilmRecorder
 from mcusim.program import check_program
-from mcusim.program.program import Compute, Program, Task, Work
+from mcusim.program.program import Header, Program, Task
 from mcusim.program.unknown_operators import opaque_cycles
 from mcusim.runtime.runtime import recorded_runtime
 
@@ -60,7 +61,8 @@ def replay(
     core = _core(program, machine, profile, code, overhead)
     engine = KEPT_RUNS.replay(program, machine, core)
     if engine is not None:
-        return Replay(engine.cycles, lambda: _run(recorded(engine), core, engine.cycles, profile.name, "replay"))
+        recorded = partial(_recorded, engine, core, machine, program.header, profile.name)
+        return Replay(engine.cycles, recorded)
     core = _core(program, machine, profile, code, overhead)
     run = run_program(program, machine, core, profile.name, "replay")
     return Replay(run.cycles, lambda: run)
@@ -148,7 +150,7 @@ def run_program(
     cycles = system.play()
     if film is not None:
         film.detach()
-    return _run(system, core, cycles, kernels, fidelity)
+    return _run(system.records(cycles), core, machine, program.header, kernels, fidelity)
 
 
 def code_address(machine: Machine, code: str | None = None) -> int:
@@ -167,43 +169,34 @@ def code_address(machine: Machine, code: str | None = None) -> int:
     return region.base + (region.size * 3 // 4 if region.kind == "flash" else 0)
 
 
-def _run(system: System, core: CoreModel, cycles: int, kernels: str, fidelity: str) -> Run:
-    header = system.program.header
-    by_cause = _by_cause(system)
-    assert sum(by_cause.values()) == cycles, f"causes sum to {sum(by_cause.values())}, the run took {cycles}"
-    tiles: dict[int, int] = {}
-    called: dict[int, dict[str, None]] = {}
-    for task in system.program.tasks:
-        if isinstance(task, Work):
-            tiles[task.operator] = tiles.get(task.operator, 0) + 1
-        elif isinstance(task, Compute):
-            tiles[task.operator] = tiles.get(task.operator, 0) + 1
-            called.setdefault(task.operator, {})[core.kernel(task)] = None
+def _recorded(engine: CompiledEngine, core: ReplayCore, machine: Machine, header: Header, kernels: str) -> Run:
+    return _run(records(engine), core, machine, header, kernels, "replay")
+
+
+def _run(records: Records, core: CoreModel, machine: Machine, header: Header, kernels: str, fidelity: str) -> Run:
+    """``kernels``: the name of the profile or of the set."""
+    by_cause = {cause: sum(spent[cause] for spent in records.operators.values()) for cause in CAUSES}
+    total = sum(by_cause.values())
+    assert total == records.cycles, f"causes sum to {total}, the run took {records.cycles}"
     types = {info.index: info.type for info in header.operators}
-    operators = tuple(
-        OperatorRun(
-            index,
-            types.get(index, "?"),
-            sum(spent.values()),
-            tiles.get(index, 0),
-            spent,
-            ", ".join(called.get(index, ())),
-        )
-        for index, spent in sorted(system.operators.items())
-    )
+    operators = []
+    for index, spent in sorted(records.operators.items()):
+        tiles, kernel = records.calls.get(index, (0, ""))
+        operators.append(OperatorRun(index, types.get(index, "?"), sum(spent.values()), tiles, spent, kernel))
     return Run(
         header=header,
-        machine=system.machine.name,
-        clock=system.machine.core.clock,
+        machine=machine.name,
+        clock=machine.core.clock,
         kernels=kernels,
         fidelity=fidelity,
-        cycles=cycles,
+        cycles=records.cycles,
         by_cause=by_cause,
-        operators=operators,
-        events=tuple(system.events),
-        traffic=core.traffic(system),
-        busy=dict(sorted(system.busy.items())),
-        counters={**system.memory.counters(), **core.counted()},
+        operators=tuple(operators),
+        events=records.events,
+        traffic=records.traffic,
+        busy=dict(sorted(records.busy.items())),
+        counters={**core.memory.counters(), **core.counted()},
         assumptions=tuple(core.assumptions()),
-        waits=system.waits.cycles(operators),
+        dma_busy=records.dma_busy,
+        waits=records.waits(tuple(operators)),
     )

@@ -10,6 +10,8 @@ modelled: profiles whose kernels are fitted nests, films, and several inferences
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -36,14 +38,15 @@ _OWN = slice(offset_of(RegionState.read_latency), RegionState.WORDS)  # of a dev
 
 @dataclass(eq=False, slots=True)
 class KeptRun:
-    """A program, all else that its tables depend on, and caches; how often it was replayed and the engine gave up, its
-    tables, and its streams once they were recorded."""
+    """A program, all else that its tables depend on, and caches; how often it was replayed, whether one was recorded
+    (what of it does not fit is not, again and again), how often the engine gave up; its tables, and its streams."""
 
     caches: str
     key: tuple[Any, ...]
     tasks: tuple[Any, ...]
     profile: Profile
     replays: int = 0
+    recorded: bool = False
     failures: int = 0
     tables: CompiledProgram | None = None
     streams: Streams | None = None
@@ -57,6 +60,15 @@ class KeptRuns:
         self._runs: list[KeptRun] = []  # the one used last at the end
         self._lock = Lock()
 
+    @contextmanager
+    def recording_at_once(self, known: bool) -> Iterator[None]:
+        """Until then, where it is ``known`` that programs will be replayed often, the first replay is recorded."""
+        before, self._before = self._before, 0 if known else self._before
+        try:
+            yield
+        finally:
+            self._before = before
+
     def replay(self, program: Program, machine: Machine, core: ReplayCore) -> CompiledEngine | None:
         """``program`` played to its end; None where the compiled engine cannot."""
         if word_by_word(core.memory.state, core.code) is not None:
@@ -64,7 +76,8 @@ class KeptRuns:
         with self._lock:
             run = self._run(geometry(core.memory), _key(machine, core), tuple(program.tasks), core.profile)
             run.replays += 1
-            recording = run.replays == self._before + 1
+            recording = run.replays > self._before and not run.recorded
+            run.recorded |= recording
         if run.failures == MOST_FAILURES:
             return None
         try:
@@ -99,7 +112,11 @@ class KeptRuns:
         return sum(tables.values()) + sum(run.streams.bytes for run in self._runs if run.streams is not None)
 
     def _run(self, caches: str, key: tuple[Any, ...], tasks: tuple[Any, ...], profile: Profile) -> KeptRun:
-        alike = [run for run in self._runs if run.key == key and run.profile == profile and run.tasks == tasks]
+        alike = [run for run in self._runs if run.key == key and run.profile == profile]
+        same = [run for run in alike if run.tasks is tasks]  # the same plan, as a rule
+        alike = same or [run for run in alike if run.tasks == tasks]
+        for run in alike:
+            run.tasks = tasks  # so that the next time it is
         run = next((run for run in alike if run.caches == caches), None)
         if run is not None:
             self._runs.remove(run)

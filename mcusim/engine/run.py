@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, SupportsIndex, TypeVar, overload
 
 from mcusim.display import Displayed
 from mcusim.program.program import Header
@@ -27,6 +29,47 @@ class Event:
     end: int
     by_cause: Mapping[str, int]
     moved: Mapping[str, int] = field(default_factory=dict)
+
+
+T = TypeVar("T")
+
+
+class Deferred(Sequence[T], Generic[T]):
+    """What a function returns, which is called when somebody looks."""
+
+    def __init__(self, make: Callable[[], Sequence[T]]) -> None:
+        self._make: Callable[[], Sequence[T]] | None = make
+
+    @cached_property
+    def _items(self) -> Sequence[T]:
+        assert self._make is not None
+        items, self._make = self._make(), None
+        return items
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: Any) -> Any:
+        return self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and [*self] == [*other]
+
+    def __hash__(self) -> int:
+        return hash((*self,))
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+    def __reduce__(self) -> tuple[type, tuple[Sequence[T]]]:
+        return tuple, (self._items,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +132,21 @@ class Traffic:
         return {region: traffic for region, traffic in sorted(traffics.items()) if traffic.total}
 
 
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What an engine recorded of ``cycles``: the core's by operator and cause; of each operator the tiles and what its
+    calls were costed as; cycles of each lane and of DMA controllers, bytes, events; ``waits`` of operators."""
+
+    cycles: int
+    operators: Mapping[int, Mapping[str, int]]
+    calls: Mapping[int, tuple[int, str]]
+    busy: Mapping[str, int]
+    dma_busy: int
+    traffic: Mapping[str, Traffic]
+    events: Sequence[Event]
+    waits: Callable[[Sequence[OperatorRun]], Sequence[Wait]]
+
+
 @dataclass(frozen=True)
 class Run(Displayed):
     """``cycles`` equals the sum of ``by_cause`` and the sum of the operators' cycles."""
@@ -101,12 +159,31 @@ class Run(Displayed):
     cycles: int
     by_cause: Mapping[str, int]
     operators: tuple[OperatorRun, ...]
-    events: tuple[Event, ...]
+    events: Sequence[Event]
     traffic: Mapping[str, Traffic]  # by region
     busy: Mapping[str, int]  # lane -> cycles with a task in progress
     counters: Mapping[str, int]  # dcache_hits, sdram_row_misses ...; emulated also instructions, branches
     assumptions: tuple[str, ...]
-    waits: tuple[Wait, ...] = ()
+    dma_busy: int = 0  # cycles with a transfer in progress, summed over controllers
+    waits: Sequence[Wait] = ()
 
     def _line(self) -> str:
         return f"{self.header.model[:60]} on {self.machine}: {self.cycles:,} cycles, {len(self.operators)} operators"
+
+
+def dma_busy_cycles(transfers: Iterable[tuple[str, int, int]]) -> int:
+    """Cycles with at least one transfer in progress, per DMA controller, summed over controllers; of a transfer the
+    lane, begin and end."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for lane, begin, end in transfers:
+        spans.setdefault(lane.partition(".")[0], []).append((begin, end))
+    return sum(_covered(sorted(of_controller)) for of_controller in spans.values())
+
+
+def _covered(spans: list[tuple[int, int]]) -> int:
+    """Length of the union of sorted half-open spans."""
+    total, reached = 0, 0
+    for start, end in spans:
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total

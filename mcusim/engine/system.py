@@ -17,7 +17,7 @@ import simpy
 
 from mcusim.engine.contention import Activity, Arbiter
 from mcusim.engine.disturbance import Disturbance
-from mcusim.engine.run import CAUSES, Event, Traffic
+from mcusim.engine.run import CAUSES, Event, Records, Traffic, dma_busy_cycles
 from mcusim.engine.stall_accounting import Waits
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.state_layout import TICK
@@ -230,6 +230,20 @@ class System:
         self.record(task, begin, int(self.env.now), spent)
         self._done[task.id].succeed()
 
+    def records(self, cycles: int) -> Records:
+        """Of a program that was played to its end."""
+        transfers = ((event.lane, event.start, event.end) for event in self.events if event.kind == "transfer")
+        return Records(
+            cycles,
+            self.operators,
+            calls_of(self.program, self.core),
+            self.busy,
+            dma_busy_cycles(transfers),
+            self.core.traffic(self),
+            tuple(self.events),
+            self.waits.cycles,
+        )
+
     def account(self, operator: int) -> Cycles:
         """The core's cycles for an operator, by cause."""
         return self.operators.setdefault(operator, dict.fromkeys(CAUSES, 0))
@@ -242,6 +256,19 @@ class System:
         moved = self.moved.get(task.id, {})
         label = _label(task, self.program.header.operators)
         self.events.append(Event(task.id, task.lane, kind, label, task.operator, begin, end, by_cause, moved))
+
+
+def calls_of(program: Program, core: CoreModel) -> dict[int, tuple[int, str]]:
+    """Of each operator of the core's tasks how many tiles it has, and what executes them."""
+    tiles: dict[int, int] = {}
+    called: dict[int, dict[str, None]] = {}
+    for task in program.tasks:
+        if isinstance(task, Compute | Work):
+            tiles[task.operator] = tiles.get(task.operator, 0) + 1
+            named = called.setdefault(task.operator, {})
+        if isinstance(task, Compute):
+            named[core.kernel(task)] = None
+    return {operator: (count, ", ".join(called[operator])) for operator, count in tiles.items()}
 
 
 def driver_cycles(machine: Machine, dma: Dma) -> tuple[int, int]:

@@ -382,6 +382,7 @@ class Machine(Displayed):
     _file: Any = field(default=None, repr=False, compare=False)  # the machine as its file has it; None: this one
     _raw: Any = field(default=None, repr=False, compare=False)  # what the loader read, for replace()
     _replace: Any = field(default=None, repr=False, compare=False)  # the loader's own, which reads it again
+    _readings: Any = field(default=None, repr=False, compare=False)  # of the tables of what it read
 
     def replace(self, key: str, value: object) -> Machine:
         """This machine with the dotted ``key`` changed, read and checked again like a file.

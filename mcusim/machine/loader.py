@@ -13,7 +13,7 @@ from mcusim.machine.clock_rules import Following, movable, moved_currents
 from mcusim.machine.currents import Clocks, Currents
 from mcusim.machine.description import Machine
 from mcusim.machine.document import Branch, Leaf, Node, inherited, join, problem, read_document, show, with_leaf
-from mcusim.machine.reader import Reader, nearest, no_more
+from mcusim.machine.reader import Reader, TableReading, nearest, no_more
 from mcusim.machine.rules import broken
 from mcusim.machine.schema import MACHINE, OBSOLETE
 
@@ -108,7 +108,7 @@ def _leaf(tree: Branch, key: str) -> Leaf | None:
 
 def _followed(tree: Branch, path: str, texts: Mapping[str, str], file: Machine, pinned: Collection[str]) -> Machine:
     """The machine of ``tree`` with what follows its clocks, where ``pinned`` were set in what ``file`` says."""
-    machine, reader = _read_tree(tree, path, texts, file)
+    machine, reader = _read_tree(tree, path, texts, file, file._readings)
     following = Following(file, machine, pinned)
     moved = following.moved()
     for move in moved:
@@ -117,7 +117,7 @@ def _followed(tree: Branch, path: str, texts: Mapping[str, str], file: Machine, 
             leaf = Leaf(value, f"{tree.file} (follows the clock)", 0, move.basis, f"{move.source}: {move.rule}")
             tree = with_leaf(tree, tuple(move.key.split(".")), leaf)
     if moved:
-        machine, reader = _read_tree(tree, path, texts, file)
+        machine, reader = _read_tree(tree, path, texts, file, machine._readings)
     all_moved = (*moved, *moved_currents(file, machine))
     return _checked(
         dataclasses.replace(machine, moved=all_moved, stayed=following.stayed(), _file=file), reader, following.problems
@@ -141,11 +141,15 @@ def _checked(machine: Machine, reader: Reader, problems: Iterable[tuple[str, str
 
 
 def _read_tree(
-    tree: Branch, path: str, changes: Mapping[str, str], file: Machine | None = None
+    tree: Branch,
+    path: str,
+    changes: Mapping[str, str],
+    file: Machine | None = None,
+    earlier: Mapping[str, TableReading] | None = None,
 ) -> tuple[Machine, Reader]:
     """The machine of a tree, and the reader for what is wrong between its keys, which is not checked here; ``file`` is
-    the machine before ``changes``."""
-    reader = Reader(tree, OBSOLETE)
+    the machine before ``changes``, ``earlier`` the readings of a tree that may have the same tables."""
+    reader = Reader(tree, OBSOLETE, earlier)
     parts = reader.read(MACHINE)
     regions = sorted(parts["memory"].values(), key=lambda region: (region.base, region.name))
     regulator = tuple(sorted(parts["regulator"].values(), key=lambda setting: setting.max_clock))
@@ -172,6 +176,7 @@ def _read_tree(
         changes=dict(sorted(changes.items())),
         _raw=tree,
         _replace=replace,
+        _readings=reader.readings,
     )
     for key, rule in table.broken():
         reader.broken(key, rule)

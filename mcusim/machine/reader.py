@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
 from mcusim.errors import MachineError, UnitError
 from mcusim.machine.description import Figure
 from mcusim.machine.document import Branch, Leaf, Node, join, problem
 from mcusim.machine.field_types import Default, Each, Field, RejectedError, Scope, Spec, Table, shown
 from mcusim.units import Duration
+
+Asked = str | tuple[str, str]
+"""A key of a scope, or the key of a figure and that word."""
 
 
 def nearest(key: str, known: Iterable[str]) -> str:
@@ -26,18 +31,63 @@ def no_more(path: str, obsolete: Mapping[str, str]) -> str:
     return next((text for pattern, text in obsolete.items() if fnmatchcase(path, pattern)), "")
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class TableReading:
+    """A table that was read: its node, what its defaults asked of tables before it (keys, or keys of figures), what it
+    became, and the figures and nodes in it."""
+
+    node: Branch
+    asked: Mapping[Asked, object]
+    result: Any
+    figures: Mapping[str, Figure]
+    nodes: Mapping[str, Node]
+
+
+class OuterScope(Mapping[str, Any]):
+    """What was read before a key: the keys of its table, ``own``, then those around it, of which it keeps what was
+    ``asked``."""
+
+    def __init__(self, own: Mapping[str, Any], outer: Scope) -> None:
+        self.own, self.outer, self.asked = own, outer, dict[Asked, object]()
+
+    def __getitem__(self, key: str) -> Any:
+        if key in self.own:
+            return self.own[key]
+        self.asked[key] = value = self.outer[key]
+        return value
+
+    def ask_figure(self, key: str, figure: Figure | None) -> None:
+        """A default is as well founded as the figure of ``key``, wherever that is."""
+        self.asked[key, "figure"] = figure
+        if isinstance(self.outer, OuterScope):
+            self.outer.ask_figure(key, figure)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self.outer, **self.own})
+
+    def __len__(self) -> int:
+        return len({**self.outer, **self.own})
+
+
 MISSING = object()  # in place of a value that could not be read
 MOST_PROBLEMS = 50
 
 
 class Reader:
-    """One reading of one tree; ``figures`` and ``nodes`` fill while it reads.
+    """One reading of one tree; ``figures``, ``nodes`` and ``readings`` fill while it reads.
 
     ``obsolete``: keys of older versions, and what to do about each. All that is wrong is found before it is raised.
+    ``earlier``: readings of a tree that may share tables with this one, which are not read again.
     """
 
-    def __init__(self, root: Branch, obsolete: Mapping[str, str] | None = None) -> None:
-        self.root, self.obsolete = root, obsolete or {}
+    def __init__(
+        self,
+        root: Branch,
+        obsolete: Mapping[str, str] | None = None,
+        earlier: Mapping[str, TableReading] | None = None,
+    ) -> None:
+        self.root, self.obsolete, self._earlier = root, obsolete or {}, earlier or {}
+        self.readings: dict[str, TableReading] = {}
         self.problems: list[str] = []
         self.figures: dict[str, Figure] = {}
         self.nodes: dict[str, Node] = {}
@@ -53,7 +103,7 @@ class Reader:
 
     def read(self, table: Table) -> Any:
         """The whole tree by the top-level ``table``. Raises MachineError with all that is missing or wrong."""
-        fields = self._fields(self.root, "", table, {})
+        fields = self._fields(self.root, "", table, OuterScope({}, {}))
         self.check()
         return table.build("", fields)
 
@@ -72,18 +122,45 @@ class Reader:
         self.problems.append(str(problem(node, path, rule)))
         return MISSING
 
-    def _fields(self, branch: Branch, path: str, table: Table, scope: Scope) -> dict[str, Any]:
+    def _table(self, node: Branch, path: str, spec: Table, scope: OuterScope) -> Any:
+        """What a table becomes; as before, when it is the same one and what its defaults ask for is the same."""
+        earlier = self._earlier.get(path)
+        if earlier is not None and earlier.node is node and self._holds(earlier.asked, scope):
+            for key, value in earlier.asked.items():  # whoever is around it depends on that too
+                scope.ask_figure(key[0], cast(Any, value)) if isinstance(key, tuple) else scope[key]
+            self.figures |= earlier.figures
+            self.nodes |= earlier.nodes
+            self.readings[path] = earlier
+            return earlier.result
+        figures, nodes, problems = len(self.figures), len(self.nodes), len(self.problems)
+        inner = OuterScope({}, scope)
+        values = self._fields(node, path, spec, inner)
+        if any(value is MISSING for value in values.values()):
+            return MISSING
+        result = spec.build(path.rpartition(".")[2], values)
+        if len(self.problems) == problems:
+            new = dict(islice(self.figures.items(), figures, None)), dict(islice(self.nodes.items(), nodes, None))
+            self.readings[path] = TableReading(node, inner.asked, result, *new)
+        return result
+
+    def _holds(self, asked: Mapping[Asked, object], scope: Scope) -> bool:
+        return all(
+            (self.figures.get(key[0]) if isinstance(key, tuple) else scope.get(key, MISSING)) == value
+            for key, value in asked.items()
+        )
+
+    def _fields(self, branch: Branch, path: str, table: Table, scope: OuterScope) -> dict[str, Any]:
         for key in branch.items:
             if key not in table.fields and not table.partial:
                 where, full = f"[{path}]" if path else "a machine", join(path, key)
                 unknown = f"unknown key{nearest(key, table.fields)}: {where} has {', '.join(table.fields)}"
                 self._wrong(branch.items[key], full, no_more(full, self.obsolete) or unknown)
-        own: dict[str, Any] = {}
+        scope.own = own = dict[str, Any]()
         for key, spec in table.fields.items():
-            own[key] = self._item(branch, key, join(path, key), spec, {**scope, **own})
+            own[key] = self._item(branch, key, join(path, key), spec, scope)
         return own
 
-    def _item(self, branch: Branch, key: str, path: str, spec: Spec, scope: Scope) -> Any:
+    def _item(self, branch: Branch, key: str, path: str, spec: Spec, scope: OuterScope) -> Any:
         node = branch.items.get(key)
         if node is not None:
             self.nodes[path] = node
@@ -103,8 +180,7 @@ class Reader:
                 name: self._item(node, name, join(path, name), spec.choose(item), scope) for name, item in named.items()
             }
             return MISSING if len(named) < len(node.items) or MISSING in fields.values() else fields
-        values = self._fields(node, path, spec, scope)
-        return MISSING if any(value is MISSING for value in values.values()) else spec.build(key, values)
+        return self._table(node, path, spec, scope)
 
     def _key(self, spec: Each, name: str, node: Node, path: str) -> bool:
         try:
@@ -115,7 +191,7 @@ class Reader:
             return False
         return True
 
-    def _field(self, branch: Branch, path: str, node: Node | None, field: Field, scope: Scope) -> Any:
+    def _field(self, branch: Branch, path: str, node: Node | None, field: Field, scope: OuterScope) -> Any:
         if node is None:
             return self._absent(branch, path, field, scope)
         if isinstance(node, Branch):
@@ -130,7 +206,7 @@ class Reader:
             self.figures[path] = Figure(path, text, node.basis, node.source, node.file, node.line)
         return result
 
-    def _absent(self, branch: Branch, path: str, field: Field, scope: Scope) -> Any:
+    def _absent(self, branch: Branch, path: str, field: Field, scope: OuterScope) -> Any:
         """The default of a key that the file leaves out."""
         table, _, key = path.rpartition(".")
         if field.default is None:
@@ -142,13 +218,16 @@ class Reader:
         except (AttributeError, KeyError, TypeError):  # what it follows from is missing
             return MISSING
 
-    def _default(self, path: str, field: Field, default: Default, scope: Scope) -> Any:
+    def _default(self, path: str, field: Field, default: Default, scope: OuterScope) -> Any:
         value = default.value(scope)
         if value is MISSING or not default.why:  # of a key that is optional there is nothing to say
             return value
         if field.is_figure:
             basis, source = default.basis, f"default: {default.why}"
-            like = self.figures.get(join(path.rpartition(".")[0], default.like)) or self.figures.get(default.like)
+            like = self.figures.get(join(path.rpartition(".")[0], default.like))
+            if like is None:
+                like = self.figures.get(default.like)
+                scope.ask_figure(default.like, like)
             if like:
                 basis, source = like.basis, f"{like.source.partition(' (default: ')[0]} (default: {default.why})"
             same = like if isinstance(value, Duration) else None  # the other key's length, in its own unit

@@ -87,7 +87,7 @@ def _counts(figure: Figure, run: Run, machine: Machine, sleeps: bool) -> bool:
         if rest == "stalled":
             return waiting(run.by_cause) > 0 and machine.power.stalled not in (None, machine.power.run)
         kinds = {kind for kind in EXTERNAL if uses(run, machine, kind)}
-        moved = any(event.kind == "transfer" for event in run.events)
+        moved = any(lane != "core" for lane in run.busy)
         return _power_counts(machine.power, rest, set(_regions(run)), kinds, moved)
     return not figure.key.endswith(".maintenance") or bool(run.by_cause.get("maintenance"))
 

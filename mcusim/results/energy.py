@@ -3,7 +3,7 @@ a period of runs with sleep in between."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -72,7 +72,7 @@ def usage(run: Run, machine: Machine) -> Usage:
         seconds=run.cycles / run.clock,
         external=[kind for kind in kinds if uses(run, machine, kind)],
         moved={region: traffic.total for region, traffic in run.traffic.items()},
-        dma=dma_busy_cycles(run.events) / run.clock,
+        dma=run.dma_busy / run.clock,
         waited=waiting(run.by_cause) / run.clock,
     )
 
@@ -205,24 +205,6 @@ def uses(run: Run, machine: Machine, kind: DeviceKind) -> bool:
     return moved or any(bytes for name, bytes in run.header.peak_bytes.items() if name in names)
 
 
-def dma_busy_cycles(events: Iterable[Event]) -> int:
-    """Cycles with at least one transfer in progress, per DMA controller, summed over controllers."""
-    spans: dict[str, list[tuple[int, int]]] = {}
-    for event in events:
-        if event.kind == "transfer":
-            spans.setdefault(event.lane.partition(".")[0], []).append((event.start, event.end))
-    return sum(_covered(sorted(of_one)) for of_one in spans.values())
-
-
-def _covered(spans: list[tuple[int, int]]) -> int:
-    """Length of the union of sorted half-open spans."""
-    total, reached = 0, 0
-    for start, end in spans:
-        total += max(0, end - max(start, reached))
-        reached = max(reached, end)
-    return total
-
-
 ENERGY_COLOURS = {
     "core running": "#6ea8dc",
     "core waiting": "#e8636f",
@@ -271,7 +253,7 @@ def operator_bytes(run: Run) -> Mapping[int, Mapping[str, int]]:
 
 
 def _dma_cycles(run: Run) -> dict[int, int]:
-    """Cycles of :func:`mcusim.results.energy.dma_busy_cycles` by operator."""
+    """``run.dma_busy`` by operator."""
     reached: dict[str, int] = {}
     dma_cycles: dict[int, int] = {}
     transfers: list[Event] = [event for event in run.events if event.kind == "transfer"]
@@ -280,5 +262,5 @@ def _dma_cycles(run: Run) -> dict[int, int]:
         before = reached.get(controller, 0)
         dma_cycles[event.operator] = dma_cycles.get(event.operator, 0) + max(0, event.end - max(event.start, before))
         reached[controller] = max(before, event.end)
-    assert sum(dma_cycles.values()) == dma_busy_cycles(transfers)
+    assert sum(dma_cycles.values()) == run.dma_busy
     return dma_cycles

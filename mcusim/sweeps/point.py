@@ -16,6 +16,7 @@ from typing import Any
 from mcusim.api.best_plan import BestPlan, best_plan
 from mcusim.api.run_program import simulate_program
 from mcusim.engine.execute import code_address
+from mcusim.engine.kept_runs import KEPT_RUNS
 from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, UsageError
 from mcusim.machine import replace_all
 from mcusim.machine.clock_rules import clock_columns
@@ -58,7 +59,7 @@ _one_at_a_time = Lock()  # a Dask worker may have several threads
 class SharedWork:
     """What all points of a sweep share: the columns of inputs; of models, machines and kernels by name the path and a
     hash of what is there; the hash of mcusim itself. Another computer may have others. ``allow_unknown`` and ``costs``
-    are about operators that mcusim does not know."""
+    are about operators that mcusim does not know. ``repeats``: many points differ in timing alone."""
 
     inputs: tuple[str, ...]
     models: Mapping[str, Content]
@@ -67,6 +68,7 @@ class SharedWork:
     code: str
     allow_unknown: bool = False
     costs: Costs = ()
+    repeats: bool = False
 
 
 def perform(work: SharedWork, batch: Batch) -> list[Done]:
@@ -76,7 +78,7 @@ def perform(work: SharedWork, batch: Batch) -> list[Done]:
     """
     if work.code != mcusim_sha256():
         raise UsageError("a worker has another mcusim than this one: install the same version there, and restart it")
-    with _one_at_a_time:
+    with _one_at_a_time, KEPT_RUNS.recording_at_once(work.repeats):
         return [(key, _row(work, dict(zip(work.inputs, point, strict=True)))) for key, point in batch]
 
 

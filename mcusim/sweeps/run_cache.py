@@ -63,7 +63,7 @@ def keys_run_read(run: Run, machine: Machine, code: int) -> Collection[str]:
     """
     regions = {buffer.span.region for buffer in run.header.buffers} | set(run.traffic)
     regions |= {region.name for region in machine.memory.values() if region.base <= code < region.end}
-    moved = any(event.kind == "transfer" for event in run.events)
+    moved = any(lane != "core" for lane in run.busy)
     return regions | ({"dma"} if moved else set())
 
 

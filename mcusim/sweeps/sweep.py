@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 BATCH = 4  # points that a process gets at once, or more that share a run
 MOST_SHARED = 200  # of those
+MANY = 4  # points of the same accesses, as a mean: the first is recorded
 Contents = dict[str, Content]
 Progress = Callable[[int, int], object]
 
@@ -175,6 +176,8 @@ def _rows(
     count = len(asked)
     if progress is not None:
         progress(count - len(missing), count)
+    kinds = len({shares_accesses(work, point) for _, point in missing})
+    work = replace(work, repeats=len(missing) >= MANY * kinds)
     with closing(runner(work, batches(work, missing))) as done:
         for batch_rows in done:
             if journal is not None:

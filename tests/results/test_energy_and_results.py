@@ -17,7 +17,6 @@ from mcusim.report.run.table import run_table
 from mcusim.results import Measured, assumptions, energy, sram_bytes, to_json
 from mcusim.results.advice import Advice, LimitCheck
 from mcusim.results.cautions import cautions
-from mcusim.results.energy import dma_busy_cycles
 from mcusim.text import columns, rounded, size
 from tests.support.pages.made_results import CLOCK, make_machine, make_result, make_run
 
@@ -71,8 +70,7 @@ def test_the_stalled_current_is_an_assumption_of_what_waits() -> None:
 
 def test_dma_energy_counts_the_union_of_a_controllers_transfers() -> None:
     events = (transfer("dma2.s0", 0, 100), transfer("dma2.s1", 50, 150), transfer("dma1.s0", 0, 10))
-    assert dma_busy_cycles(events) == 150 + 10
-    assert dma_busy_cycles((*events, Event(1, "core", "compute", "x", 0, 0, 10**6, {}))) == 160
+    assert make_run(events=events).dma_busy == 150 + 10
     extra = energy(make_run(events=events), make_machine()).energy_mj - energy(make_run(), make_machine()).energy_mj
     assert extra == pytest.approx(1e3 * 5 * 0.004 * 160 / CLOCK)
 

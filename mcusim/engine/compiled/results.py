@@ -2,23 +2,103 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mcusim.engine.compiled import layout as E
 from mcusim.engine.compiled.tables import CompiledEngine
-from mcusim.engine.run import CAUSES, Traffic
+from mcusim.engine.run import CAUSES, Deferred, Event, OperatorRun, Records, Traffic, Wait, dma_busy_cycles
 from mcusim.engine.system import Cycles, System
 from mcusim.memory.system import CAUSE, AccessStats
+from mcusim.native.structs import Array
 from mcusim.program.program import Compute, Transfer
 
 _BYTES = slice(2, 4)  # of AccessStats: read and written
 _WAITS = {"flash": E.FLASH, "sram": E.SRAM, "sdram": E.SDRAM, "qspi": E.QSPI}
 
 
+class _Details:
+    """Events and waits, which few look at."""
+
+    def __init__(self, engine: CompiledEngine) -> None:
+        self._engine: CompiledEngine | None = engine
+
+    @cached_property
+    def _system(self) -> System:
+        assert self._engine is not None
+        system, self._engine = recorded(self._engine), None
+        return system
+
+    def events(self) -> Sequence[Event]:
+        return tuple(self._system.events)
+
+    def waits(self, operators: Sequence[OperatorRun]) -> Sequence[Wait]:
+        return Deferred(lambda: self._system.waits.cycles(operators))
+
+
+def records(engine: CompiledEngine) -> Records:
+    """Of a program that was played to its end."""
+    tasks, lanes, details = engine.tasks, engine.tables.lanes, _Details(engine)
+    begin, end = tasks["begin"].tolist(), tasks["end"].tolist()
+    lengths = tasks["end"] - tasks["begin"]
+    transfers = [(lane, begin[task], end[task]) for lane in lanes if lane != "core" for task in lanes[lane]]
+    return Records(
+        engine.cycles,
+        by_operator(engine),
+        engine.tables.calls,
+        {lane: int(lengths[numbers].sum()) for lane, numbers in lanes.items() if numbers},
+        dma_busy_cycles(transfers),
+        dict(sorted(traffic(engine).items())),
+        Deferred(details.events),
+        details.waits,
+    )
+
+
+def by_operator(engine: CompiledEngine) -> dict[int, Cycles]:
+    """The core's cycles of each operator, by cause."""
+    tasks, operators, core = engine.tasks, engine.tables.operators, engine.tables.lanes["core"]
+    last = int(operators[core[-1]]) if core else 0
+    sums = np.zeros((int(operators.max(initial=0)) + 1, len(CAUSES)), np.int64)
+
+    def add(cause: str, cycles: Array, chosen: Array) -> None:
+        np.add.at(sums[:, CAUSES.index(cause)], operators[chosen], cycles[chosen])
+
+    own = np.array(core, np.int64)
+    calls, maintained = (own[tasks["kind"][own] == kind] for kind in (E.COMPUTE, E.MAINTAIN))
+    add("dma_wait", tasks["begin"] - tasks["waited_from"], own)
+    add("runtime", tasks["stolen"], own)
+    add("runtime", tasks["overhead"], calls)
+    add("compute", tasks["compute"], calls)
+    for cause, number in _WAITS.items():
+        add(cause, tasks["waits"][:, number], calls)
+    add("bus", tasks["late"], calls)
+    if engine.core.memory.state.data_cache:
+        add("maintenance", tasks["alone"], maintained)
+        add("bus", tasks["late"], maintained)
+    waited = engine.cycles - int(tasks["end"][own].max(initial=0))  # for streams
+    sums[last, CAUSES.index("dma_wait")] += waited
+    there = {*operators[own].tolist(), *[last] * (waited > 0)}
+    return {operator: dict(zip(CAUSES, sums[operator].tolist(), strict=True)) for operator in sorted(there)}
+
+
+def traffic(engine: CompiledEngine) -> dict[str, Traffic]:
+    """Of all tasks, by region."""
+    names, stats, by_dma = (
+        [region.name for region in engine.core.memory.regions],
+        engine.stats,
+        engine.tasks["kind"] == E.TRANSFER,
+    )
+    asked = stats[:, :, -1].max(axis=0, initial=0).tolist()
+    sides = [stats[side][:, :, _BYTES].sum(axis=0).tolist() for side in (~by_dma, by_dma)]
+    rows = zip(names, asked, *sides, strict=True)
+    return {name: Traffic(*core, *dma) for name, was_asked, core, dma in rows if was_asked}
+
+
 def recorded(engine: CompiledEngine) -> System:
-    """The records of a program that was played to its end."""
+    """The records of a program that was played to its end, task by task."""
     program = engine.program
     system = System(program, engine.machine, engine.core)
     tasks, demands = engine.tasks, _Demands(engine)
@@ -41,7 +121,7 @@ def recorded(engine: CompiledEngine) -> System:
                 system.waits.add(task.operator, engine.tables.watched[number], demands.stalls(number), demand)
         system.moved[task.id] = demands.moved(number)
         system.record(task, begin, end, spent)
-    system.traffic = demands.traffic(engine.tasks["kind"] == E.TRANSFER)
+    system.traffic = traffic(engine)
     if engine.cycles > core_end:
         system.account(last)["dma_wait"] += system.waited(last, core_end, engine.cycles, len(system.events))
     return system
@@ -52,7 +132,7 @@ class _Demands:
 
     def __init__(self, engine: CompiledEngine) -> None:
         self._names = [region.name for region in engine.core.memory.regions]
-        self._array, self._stats = engine.stats, engine.stats.tolist()
+        self._stats = engine.stats.tolist()
         self._bytes = engine.stats[:, :, _BYTES].sum(axis=2).tolist()
         self._stalls = engine.operand_stalls.tolist()
         self._first, self._count = (engine.tasks[name].tolist() for name in ("operand", "operand_count"))
@@ -65,13 +145,6 @@ class _Demands:
     def moved(self, number: int) -> dict[str, int]:
         """Bytes by region."""
         return {name: count for name, count in zip(self._names, self._bytes[number], strict=True) if count}
-
-    def traffic(self, by_dma: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Traffic]:
-        """Of all tasks, those ``by_dma`` and the core's."""
-        asked = self._array[:, :, -1].max(axis=0, initial=0).tolist()
-        sides = [self._array[side][:, :, _BYTES].sum(axis=0).tolist() for side in (~by_dma, by_dma)]
-        rows = zip(self._names, asked, *sides, strict=True)
-        return {name: Traffic(*core, *dma) for name, was_asked, core, dma in rows if was_asked}
 
     def stalls(self, number: int) -> list[int]:
         """Ticks of each of the task's operand ranges."""

@@ -18,7 +18,7 @@ from mcusim.engine.compiled.layout import (
     TaskStates,
 )
 from mcusim.engine.stall_accounting import operand_ranges
-from mcusim.engine.system import driver_cycles, lines_of, loop_ticks
+from mcusim.engine.system import calls_of, driver_cycles, lines_of, loop_ticks
 from mcusim.kernels.cost.counted import counted_call as calls
 from mcusim.kernels.cost.counted.access_streams import CountedCall
 from mcusim.machine.description import Machine
@@ -50,6 +50,8 @@ class CompiledProgram:
         self._ranges: list[tuple[int, int, int]] = []
         self.first_tiles: list[int] = []  # kernel calls that an operator begins with, but opaque ones without a cost
         self.maintained: dict[int, Span] = {}
+        self.operators = np.array([task.operator for task in program.tasks], np.int64)
+        self.calls = calls_of(program, core)
         self._known_parts: dict[Span, list[Span]] = {}
         self._dmas = list(machine.dma.values())
         self._tasks = np.zeros(len(program.tasks) * TaskState.WORDS, np.int64)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from mcusim.engine.run import CAUSES, OperatorRun, Run, Traffic
+from mcusim.engine.run import CAUSES, Event, OperatorRun, Run, Traffic, dma_busy_cycles
 from mcusim.machine.description import Bus, Core, Duration, Figure, Machine, Power, Qspi, Region, Sram
 from mcusim.program.program import Header, MemoryParts, OperatorInfo
 from mcusim.results import Result, energy
@@ -87,7 +88,15 @@ def make_run(cycles: int = 1_000_000, **changes: Any) -> Run:
         counters={},
         assumptions=("kernel profile unit (assumed)",),
     )
+    if "events" in changes:
+        changes.setdefault("dma_busy", transferring(changes["events"]))
+        changes.setdefault("busy", {event.lane: event.end - event.start for event in changes["events"]})
     return replace(whole, **changes)
+
+
+def transferring(events: Sequence[Event]) -> int:
+    """Cycles in which a transfer is under way."""
+    return dma_busy_cycles((event.lane, event.start, event.end) for event in events if event.kind == "transfer")
 
 
 def make_result(policy: str = "internal", cycles: int = 1_000_000, **changes: Any) -> Result:

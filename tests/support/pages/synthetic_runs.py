@@ -10,6 +10,7 @@ from mcusim.engine.run import CAUSES, Event, OperatorRun, Run, Traffic
 from mcusim.machine import load_machine
 from mcusim.program.program import Buffer, Header, MemoryParts, OperatorInfo, Span
 from mcusim.results import Result, energy
+from tests.support.pages.made_results import transferring
 
 MACHINE = "stm32f746g-disco"
 PLACES = {name: load_machine(MACHINE).memory[name].base for name in ("dtcm", "sram1", "sdram")}
@@ -77,6 +78,7 @@ def runs(draw: st.DrawFn) -> Run:
         {cause: sum(one[cause] for one in spent.values()) for cause in CAUSES},
         tuple(OperatorRun(i, "ADD", one.total(), 1, dict(one)) for i, one in sorted(spent.items())),
         tuple(events), {region: Traffic(**count) for region, count in sorted(moved.items())}, dict(busy), {}, (),
+        transferring(events),
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from mcusim.report.run.interval_text import interval_sentences
 from mcusim.report.run.page import numbers, run_page
 from mcusim.results import Result
 from mcusim.results.difference import WORDS
-from mcusim.results.energy import dma_busy_cycles, operator_energy
+from mcusim.results.energy import operator_energy
 from mcusim.results.over_time import occupancy
 from mcusim.text import pick_unit, quantity
 from tests.support.pages.made_results import make_result
@@ -225,6 +225,6 @@ def test_the_dma_s_energy_is_that_of_its_busy_time(tiled: Result) -> None:
     assert tiled.run is not None
     power = replace(tiled.machine.power, dma_active=0.01)
     parts = operator_energy(tiled.run, replace(tiled.machine, power=power))
-    busy = dma_busy_cycles(tiled.run.events) / tiled.run.clock
+    busy = tiled.run.dma_busy / tiled.run.clock
     assert sum(own["DMA"] for own in parts.values()) == pytest.approx(1e3 * power.supply * 0.01 * busy)
     assert sum(own["DMA"] > 0 for own in parts.values()) > 5
