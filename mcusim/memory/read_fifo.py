@@ -32,11 +32,11 @@ def index_of(region: RegionState, column: int) -> int:
 
 
 @native
-def remove(region: RegionState, index: int, n: int) -> None:
-    """``n`` lines from ``index`` on are free; younger ones move up."""
-    region.columns_held -= n
+def remove(region: RegionState, index: int) -> None:
+    """The line ``index`` is free; younger ones move up."""
+    region.columns_held -= 1
     for i in range(index, region.columns_held):
-        region.columns[i] = region.columns[i + n]
+        region.columns[i] = region.columns[i + 1]
 
 
 @native
@@ -47,23 +47,19 @@ def pop_hits(region: RegionState, column: int, most: int) -> int:
         index = index_of(region, column + n)
         if index < 0:
             break
-        behind, end = 1, min(most - n, region.columns_held - index)
-        while behind < end and region.columns[index + behind] == column + n + behind:
-            behind += 1
-        remove(region, index, behind)
-        n += behind
+        remove(region, index)
+        n += 1
     return n
 
 
 @native
 def read_ahead(region: RegionState, column: int) -> None:
     """A read of the memory has ended before ``column``: what comes in during its CAS latency."""
-    empty = region.columns_held == 0
     for c in range(column, column + region.columns_ahead):
         if c & region.column_mask == 0:  # of the next row
             return
-        if empty or index_of(region, c) < 0:
+        if index_of(region, c) < 0:
             if region.columns_held == region.read_fifo:
-                remove(region, 0, 1)
+                remove(region, 0)
             region.columns[region.columns_held] = c
             region.columns_held += 1
