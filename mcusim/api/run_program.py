@@ -44,13 +44,22 @@ def simulate_program(
     Raises ProgramError, UsageError, UnsupportedError. Code or a stack that find no room are a result, and so is a
     kernel that faults.
     """
+    return result_of(request, machine, _outcome(request, machine, played), flash)
+
+
+def run_or_reason(request: RunRequest, machine: Machine, played: Run | None = None) -> Run | DoesNotFit | KernelFault:
+    """The run alone of :func:`simulate_program`, or why there is none."""
+    outcome = _outcome(request, machine, played)
+    return outcome.run if isinstance(outcome, _Simulated) else outcome
+
+
+def _outcome(request: RunRequest, machine: Machine, played: Run | None) -> _Simulated | DoesNotFit | KernelFault:
     assert request.program is not None
     try:
         outcome = _replayed_once(request.settings, played)
-        outcome = outcome or _play(request.program, machine, request.settings, request.graph)
+        return outcome or _play(request.program, machine, request.settings, request.graph)
     except (DoesNotFit, KernelFault) as reason:
-        return result_of(request, machine, reason, flash)
-    return result_of(request, machine, outcome, flash)
+        return reason
 
 
 def _replayed_once(chosen: Settings, run: Run | None) -> _Simulated | None:

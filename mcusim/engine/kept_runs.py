@@ -115,8 +115,8 @@ class KeptRuns:
         alike = [run for run in self._runs if run.key == key and run.profile == profile]
         same = [run for run in alike if run.tasks is tasks]  # the same plan, as a rule
         alike = same or [run for run in alike if run.tasks == tasks]
-        for run in alike:
-            run.tasks = tasks  # so that the next time it is
+        for kept in alike:
+            kept.tasks = tasks  # so that the next time it is
         run = next((run for run in alike if run.caches == caches), None)
         if run is not None:
             self._runs.remove(run)

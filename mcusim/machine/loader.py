@@ -128,7 +128,7 @@ def require_value(machine: Machine, key: str, value: object) -> None:
     """Raise MachineError unless ``value`` is one that ``key`` can have, whatever the rest of the machine is."""
     _require_key(machine, key, value)
     leaf = Leaf(value, f"{machine.name}.toml", 0, typed=isinstance(value, str))
-    Reader(with_leaf(machine._raw, tuple(key.split(".")), leaf)).read(MACHINE)
+    Reader(with_leaf(machine._raw, tuple(key.split(".")), leaf), earlier=machine._readings).read(MACHINE)
 
 
 def _checked(machine: Machine, reader: Reader, problems: Iterable[tuple[str, str]] = ()) -> Machine:

@@ -27,7 +27,7 @@ from mcusim.results.places import TensorPlace, buffer_places, tensor_places
 if TYPE_CHECKING:
     from mcusim.engine.run import Invocation, Run
     from mcusim.model.graph import Graph
-    from mcusim.program.program import Program
+    from mcusim.program.program import Header, Program
     from mcusim.results.film import Film
     from mcusim.run_config.settings import RunRequest
 
@@ -243,10 +243,13 @@ def _patches(recorded: Mapping[str, Any], arena: int) -> dict[str, Any] | None:
 
 def sram_bytes(result: Result) -> int | None:
     """Peak bytes in on-chip RAM (SRAM and TCM regions together); None when there is no run."""
-    if result.run is None:
-        return None
-    kinds = {name: region.kind for name, region in result.machine.memory.items()}
-    return sum(n for name, n in result.run.header.peak_bytes.items() if kinds.get(name) in ("sram", "tcm"))
+    return None if result.run is None else peak_on_chip(result.run.header, result.machine)
+
+
+def peak_on_chip(header: Header, machine: Machine) -> int:
+    """Peak bytes in on-chip RAM, SRAM and TCM regions together."""
+    kinds = {name: region.kind for name, region in machine.memory.items()}
+    return sum(n for name, n in header.peak_bytes.items() if kinds.get(name) in ("sram", "tcm"))
 
 
 def to_json(result: Result) -> dict[str, Any]:

@@ -14,9 +14,10 @@ from threading import Lock
 from typing import Any
 
 from mcusim.api.best_plan import BestPlan, best_plan
-from mcusim.api.run_program import simulate_program
+from mcusim.api.run_program import run_or_reason
 from mcusim.engine.execute import code_address
 from mcusim.engine.kept_runs import KEPT_RUNS
+from mcusim.engine.run import Run
 from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, UsageError
 from mcusim.machine import replace_all
 from mcusim.machine.clock_rules import clock_columns
@@ -28,9 +29,9 @@ from mcusim.plan import plan, takers
 from mcusim.plan.options import PATCH_MACS, PATCHES, RUNTIME, without_effect
 from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.program.program import Program
-from mcusim.program.unknown_operators import Costs
+from mcusim.program.unknown_operators import Costs, left_out
 from mcusim.results.energy import Usage, delivered, duty, usage
-from mcusim.results.result import sram_bytes
+from mcusim.results.result import peak_on_chip
 from mcusim.run_config.period import Period
 from mcusim.run_config.run_options import CODE
 from mcusim.run_config.run_options import PERIOD as PERIOD_OPTION
@@ -171,17 +172,16 @@ def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -
             best = BestPlan(_planned(model, kernels, chosen, PlanView(machine)))
     except DoesNotFit as reason:
         return all_keys(machine), _negative(row, reason)
-    result = simulate_program(RunRequest(chosen, graph, best.program), machine, None, best.run)
-    if result.negative is not None:
-        return all_keys(machine), _negative(row, result.negative)
-    run = result.run
-    assert run is not None
-    row |= {"cycles": run.cycles, "peak_sram_bytes": sram_bytes(result)}
+    run = run_or_reason(RunRequest(chosen, graph, best.program), machine, best.run)
+    if not isinstance(run, Run):
+        return all_keys(machine), _negative(row, run)
+    row |= {"cycles": run.cycles, "peak_sram_bytes": peak_on_chip(run.header, machine)}
     row |= {f"peak_{region}": count for region, count in sorted(run.header.peak_bytes.items())}
-    row |= {"left_out": ", ".join(result.left_out)} if result.left_out else {}
+    unknown = left_out(run.header)
+    row |= {"left_out": ", ".join(unknown)} if unknown else {}
     row |= {f"cycles_{cause}": run.by_cause[cause] for cause in CAUSES}
     deviation = differs_from_published(run.header, machine, chosen.run)
-    own = situation(run, best.program, machine, chosen.kernels.label(result.kernels))
+    own = situation(run, best.program, machine, chosen.kernels.label(run.kernels))
     played = Played(row, own, usage(run, machine), deviation)
     if chosen.fidelity == "emulate":
         return all_keys(machine), played

@@ -1,5 +1,5 @@
-"""A machine with changed keys shares the tables that they do not touch with the one it comes from: it is the same as one
-whose tables are all read."""
+"""A machine with changed keys shares the tables that they do not touch with the one it comes from: it is as one whose
+tables are all read."""
 
 from __future__ import annotations
 
