@@ -13,7 +13,7 @@ from mcusim.engine.core_model import ReplayCore
 from mcusim.engine.disturbance import Disturbance
 from mcusim.engine.kept_runs import KEPT_RUNS
 from mcusim.engine.recorded.core import RecordedCore
-from mcusim.engine.run import CAUSES, Invocation, OperatorRun, Records, Run
+from mcusim.engine.run import CAUSES, Invocation, OperatorRun, Run, RunRecords
 from mcusim.engine.system import CoreModel, System
 from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
@@ -173,7 +173,7 @@ def _recorded(engine: CompiledEngine, core: ReplayCore, machine: Machine, header
     return _run(records(engine), core, machine, header, kernels, "replay")
 
 
-def _run(records: Records, core: CoreModel, machine: Machine, header: Header, kernels: str, fidelity: str) -> Run:
+def _run(records: RunRecords, core: CoreModel, machine: Machine, header: Header, kernels: str, fidelity: str) -> Run:
     """``kernels``: the name of the profile or of the set."""
     by_cause = {cause: sum(spent[cause] for spent in records.operators.values()) for cause in CAUSES}
     total = sum(by_cause.values())

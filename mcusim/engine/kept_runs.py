@@ -61,7 +61,7 @@ class KeptRuns:
         self._lock = Lock()
 
     @contextmanager
-    def recording_at_once(self, known: bool) -> Iterator[None]:
+    def recording_first(self, known: bool) -> Iterator[None]:
         """Until then, where it is ``known`` that programs will be replayed often, the first replay is recorded."""
         before, self._before = self._before, 0 if known else self._before
         try:

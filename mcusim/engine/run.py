@@ -133,7 +133,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class RunRecords:
     """What an engine recorded of ``cycles``: the core's by operator and cause; of each operator the tiles and what its
     calls were costed as; cycles of each lane and of DMA controllers, bytes, events; ``waits`` of operators."""
 

@@ -17,7 +17,7 @@ import simpy
 
 from mcusim.engine.contention import Activity, Arbiter
 from mcusim.engine.disturbance import Disturbance
-from mcusim.engine.run import CAUSES, Event, Records, Traffic, dma_busy_cycles
+from mcusim.engine.run import CAUSES, Event, RunRecords, Traffic, dma_busy_cycles
 from mcusim.engine.stall_accounting import Waits
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.state_layout import TICK
@@ -230,10 +230,10 @@ class System:
         self.record(task, begin, int(self.env.now), spent)
         self._done[task.id].succeed()
 
-    def records(self, cycles: int) -> Records:
+    def records(self, cycles: int) -> RunRecords:
         """Of a program that was played to its end."""
         transfers = ((event.lane, event.start, event.end) for event in self.events if event.kind == "transfer")
-        return Records(
+        return RunRecords(
             cycles,
             self.operators,
             calls_of(self.program, self.core),

@@ -154,9 +154,8 @@ def _read_tree(
     regions = sorted(parts["memory"].values(), key=lambda region: (region.base, region.name))
     regulator = tuple(sorted(parts["regulator"].values(), key=lambda setting: setting.max_clock))
     clocks = Clocks.of(parts["core"].clock, parts["bus"].clock, parts["memory"])
-    core = parts["core"]
-    own = core if file is None else file.core
-    table = Currents(parts["power"], regulator, core.regulator, (own.clock, own.regulator))
+    own = parts["core"] if file is None else file.core
+    table = Currents(parts["power"], regulator, parts["core"].regulator, (own.clock, own.regulator))
     followed = {figure.key: figure for figure in table.restated(clocks, reader.figures)}
     machine = Machine(
         name=parts["name"],

@@ -79,7 +79,7 @@ def perform(work: SharedWork, batch: Batch) -> list[Done]:
     """
     if work.code != mcusim_sha256():
         raise UsageError("a worker has another mcusim than this one: install the same version there, and restart it")
-    with _one_at_a_time, KEPT_RUNS.recording_at_once(work.repeats):
+    with _one_at_a_time, KEPT_RUNS.recording_first(work.repeats):
         return [(key, _row(work, dict(zip(work.inputs, point, strict=True)))) for key, point in batch]
 
 

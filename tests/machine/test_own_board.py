@@ -143,7 +143,7 @@ def alike(machine: Machine) -> tuple[Any, ...]:
     """All of a machine but its name and where its figures are written."""
     fields = {one.name: getattr(machine, one.name) for one in dataclasses.fields(machine) if one.init}
     figures = {key: (figure.text, figure.basis, figure.source) for key, figure in machine.figures.items()}
-    own = ("name", "title", "path", "figures", "_raw", "_replace", "changes")
+    own = ("name", "title", "path", "figures", "_raw", "_replace", "_readings", "changes")
     return tuple(value for name, value in fields.items() if name not in own), figures
 
 

@@ -244,7 +244,7 @@ def test_processes_that_cannot_start_are_no_rows(tmp_path: Path) -> None:
 def test_a_defect_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = read_study(write(tmp_path, SMALL))
     forget()
-    monkeypatch.setattr("mcusim.sweeps.point.simulate_program", lambda *_: 1 / 0)
+    monkeypatch.setattr("mcusim.sweeps.point.run_or_reason", lambda *_: 1 / 0)
     [(key, row)] = perform(prepared(study), (("k", points(study)[0]),))
     assert (key, row) == ("k", failed("mcusim failed: ZeroDivisionError: division by zero"))
 

@@ -291,8 +291,8 @@ def test_a_dry_run_times_a_point_that_runs(monkeypatch: pytest.MonkeyPatch) -> N
     """The first of a grid often does not fit."""
     study = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"], "policies": ["tinyops"]}
     runs: list[object] = []
-    simulate_program = point_module.simulate_program
-    monkeypatch.setattr(point_module, "simulate_program", lambda *all_: runs.append(1) or simulate_program(*all_))
+    run_or_reason = point_module.run_or_reason
+    monkeypatch.setattr(point_module, "run_or_reason", lambda *all_: runs.append(1) or run_or_reason(*all_))
     found = estimate(study_of(({**study, "axes": {"sram_budget": [1, 1024, "64 KiB"]}}, {}), "", None, "s"), 1)
     assert (found["timed"], found["runs"]) == (1, 3)
     assert len(runs) == 2  # it is the second one that is timed
@@ -303,8 +303,8 @@ def test_a_dry_run_times_a_point_that_runs(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_period_is_an_axis_and_needs_no_run_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """31.2 ms at 216 MHz: a period of 30 ms is not met there. Each clock is run once."""
     runs: list[object] = []
-    simulate_program = point_module.simulate_program
-    monkeypatch.setattr(point_module, "simulate_program", lambda *all_: runs.append(1) or simulate_program(*all_))
+    run_or_reason = point_module.run_or_reason
+    monkeypatch.setattr(point_module, "run_or_reason", lambda *all_: runs.append(1) or run_or_reason(*all_))
     forget()
     found = rows_of({"clock": ["108 MHz", "216 MHz"], "period": ["none", "30 ms", "1 s"]})
     assert len(runs) == 2

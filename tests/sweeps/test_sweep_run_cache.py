@@ -117,8 +117,8 @@ def possible(machine: Machine, key: str, value: object) -> bool:
 def test_every_key_gives_what_a_run_of_its_own_gives(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = load_machine("stm32f746g-disco")
     runs: list[str] = []
-    simulate_program = at.simulate_program
-    monkeypatch.setattr(at, "simulate_program", lambda *all_: runs.append("run") or simulate_program(*all_))
+    run_or_reason = at.run_or_reason
+    monkeypatch.setattr(at, "run_or_reason", lambda *all_: runs.append("run") or run_or_reason(*all_))
     shared = set()
     found = changes(machine)
     assert len(found) > 40

@@ -10,7 +10,7 @@ import numpy as np
 
 from mcusim.engine.compiled import layout as E
 from mcusim.engine.compiled.tables import CompiledEngine
-from mcusim.engine.run import CAUSES, Deferred, Event, OperatorRun, Records, Traffic, Wait, dma_busy_cycles
+from mcusim.engine.run import CAUSES, Deferred, Event, OperatorRun, RunRecords, Traffic, Wait, dma_busy_cycles
 from mcusim.engine.system import Cycles, System
 from mcusim.memory.system import CAUSE, AccessStats
 from mcusim.native.structs import Array
@@ -39,13 +39,13 @@ class _Details:
         return Deferred(lambda: self._system.waits.cycles(operators))
 
 
-def records(engine: CompiledEngine) -> Records:
+def records(engine: CompiledEngine) -> RunRecords:
     """Of a program that was played to its end."""
     tasks, lanes, details = engine.tasks, engine.tables.lanes, _Details(engine)
     begin, end = tasks["begin"].tolist(), tasks["end"].tolist()
     lengths = tasks["end"] - tasks["begin"]
     transfers = [(lane, begin[task], end[task]) for lane in lanes if lane != "core" for task in lanes[lane]]
-    return Records(
+    return RunRecords(
         engine.cycles,
         by_operator(engine),
         engine.tables.calls,
