@@ -74,6 +74,7 @@ def pytest_collection_finish() -> None:
     """What was collected stays to the end: the garbage collector need not go through it at every turn."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # what tests leave behind is seldom worth a look at all that is alive
 
 
 def _processor_seconds() -> float:

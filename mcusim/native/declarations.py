@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from mcusim.native.structs import Struct, Words, address_of
+from mcusim.native.structs import Struct, Words, address_of, array_address
 
 Kind = type[int] | type[Words] | type[Struct] | None
 Resolve = Callable[[str], int]
@@ -81,7 +81,7 @@ def _address_as(kind: Kind) -> Callable[[Any], int]:
         if isinstance(argument, cast(Any, taken)):
             return address_of(argument)
         if array_too and isinstance(argument, np.ndarray) and argument.dtype == np.int64:
-            return int(argument.ctypes.data)
+            return array_address(argument)
         raise TypeError(f"{type(argument).__name__} where {getattr(kind, '__name__', kind)} is wanted")
 
     return address

@@ -22,6 +22,7 @@ a pointer, and keeps alive what it points to.
 
 from __future__ import annotations
 
+from ctypes import addressof, c_char
 from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 from weakref import ReferenceType, ref
@@ -43,7 +44,7 @@ class Words:
         self.array, self.offset = _from(start, offset)
 
     def __getitem__(self, index: int) -> int:
-        return int(self.array[self.offset + index])
+        return self.array.item(self.offset + index)
 
     def __setitem__(self, index: int, word: int) -> None:
         self.array[self.offset + index] = word
@@ -87,8 +88,25 @@ class StructField(NamedTuple):
         return self.length * (1 if self.kind is None or self.pointer else self.kind.WORDS)
 
 
+class _Word:
+    """A field of one word as Python reads and writes it."""
+
+    __slots__ = ("field", "offset")
+
+    def __init__(self, field: StructField) -> None:
+        self.field, self.offset = field, field.offset
+
+    def __get__(self, struct: Struct | None, owner: type[Struct]) -> Any:
+        return self.field if struct is None else struct.array.item(struct.offset + self.offset)
+
+    def __set__(self, struct: Struct, word: int) -> None:
+        struct.array[struct.offset + self.offset] = word
+
+
 class _Descriptor:
-    """A field as Python reads and writes it."""
+    """Another field."""
+
+    __slots__ = ("field",)
 
     def __init__(self, field: StructField) -> None:
         self.field = field
@@ -99,8 +117,8 @@ class _Descriptor:
         kind, offset = self.field.kind, struct.offset + self.field.offset
         if self.field.pointer:
             return _followed(self.field, int(struct.array[offset]))
-        if self.field.single:
-            return int(struct.array[offset]) if kind is None else kind(struct.array, offset)
+        if self.field.single and kind is not None:
+            return kind(struct.array, offset)
         return Words(struct.array, offset) if kind is None else Structs(kind, struct.array, offset)
 
     def __set__(self, struct: Struct, value: int | Struct | Words | None) -> None:
@@ -109,7 +127,7 @@ class _Descriptor:
             word = 0 if value is None else address_of(value)
             if value is not None:
                 _pointed[word] = ref(value.array, lambda _: _pointed.pop(word, None)), value.offset
-        elif self.field.pointer or not self.field.single or self.field.kind is not None:
+        else:
             raise AttributeError(f"{self.field.name} is no word")
         struct.array[struct.offset + self.field.offset] = word
 
@@ -149,7 +167,8 @@ class Struct:
                 raise TypeError(f"{cls.__name__}.{name}: every struct has an attribute of that name already")
             field = _field(f"{cls.__name__}.{name}", name, end, hint)
             cls.FIELDS[name] = field
-            setattr(cls, name, _Descriptor(field))
+            word = field.single and field.kind is None and not field.pointer
+            setattr(cls, name, _Word(field) if word else _Descriptor(field))
             end = field.offset + field.words
         cls.WORDS = end
         STRUCTS.append(cls)
@@ -209,7 +228,15 @@ def offset_of(field: object) -> int:
 
 def address_of(start: Struct | Words) -> int:
     """Of its first word; for native code too."""
-    return int(start.array.ctypes.data) + 8 * start.offset
+    return array_address(start.array) + 8 * start.offset
+
+
+def array_address(array: Array) -> int:
+    """Of its first word."""
+    try:
+        return addressof(c_char.from_buffer(cast(Any, array)))  # a third of what ``array.ctypes`` takes
+    except TypeError:  # Python may not write to it
+        return int(array.ctypes.data)
 
 
 def words_between(begin: Struct | Words, end: Struct | Words) -> int:

@@ -40,7 +40,7 @@ from mcusim.soc.peripherals.syscfg import Syscfg
 from mcusim.soc.peripherals.timer import Timer
 from mcusim.soc.peripherals.watchdogs.iwdg import Iwdg
 from mcusim.soc.peripherals.watchdogs.wwdg import Wwdg
-from mcusim.soc.register_block import BlockHost, DelayedStatus, Register, RegisterBlock
+from mcusim.soc.register_block import BlockHost, DelayedStatus, Register, RegisterBlock, RegisterLayout
 from mcusim.units import parse_duration, parse_size
 
 KINDS: dict[str, type[RegisterBlock]] = {
@@ -158,19 +158,25 @@ def clock_bit(family: str, block: str) -> tuple[str, int] | None:
 
 
 def _of_family(family: str, flash_kib: int, host: BlockHost) -> Iterator[RegisterBlock]:
-    layouts = layouts_of(family)
-    for name, place in places_of(family).items():
-        layout = layouts[place["layout"]] if "layout" in place else {}
-        kind = KINDS.get(layout.get("kind", ""), RegisterBlock)
-        size = parse_size(place["size"]) if "size" in place else 1 << 10
-        by_offset = dict(_registers_of(family, place["layout"], host.clock)) if layout else {}
-        resets = place.get("resets", {}) | {"FLASHSIZE": flash_kib << place.get("flash_size_bit", 0)}
-        for offset, register in by_offset.items():
-            if register.name in resets:
-                by_offset[offset] = replace(register, reset=resets[register.name])
-        block = kind(name, place["base"], size, by_offset, host, place.get("irq", -1))
-        block.wiring = {key: place[key] for key in kind.wiring_keys if key in place}
+    for name, entry in places_of(family).items():
+        kind, size, layout = _layout_of(family, name, flash_kib, host.clock)
+        block = kind(name, entry["base"], size, layout, host, entry.get("irq", -1))
+        block.wiring = {key: entry[key] for key in kind.wiring_keys if key in entry}
         yield block
+
+
+@cache
+def _layout_of(family: str, name: str, flash_kib: int, clock: int) -> tuple[type[RegisterBlock], int, RegisterLayout]:
+    """Class, bytes and registers of a block of a family, for so much flash and a core of ``clock`` hertz."""
+    entry = places_of(family)[name]
+    layout = layouts_of(family)[entry["layout"]] if "layout" in entry else {}
+    size = parse_size(entry["size"]) if "size" in entry else 1 << 10
+    by_offset = dict(_registers_of(family, entry["layout"], clock)) if layout else {}
+    resets = entry.get("resets", {}) | {"FLASHSIZE": flash_kib << entry.get("flash_size_bit", 0)}
+    for offset, register in by_offset.items():
+        if register.name in resets:
+            by_offset[offset] = replace(register, reset=resets[register.name])
+    return KINDS.get(layout.get("kind", ""), RegisterBlock), size, RegisterLayout(by_offset)
 
 
 @cache

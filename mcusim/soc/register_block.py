@@ -139,6 +139,22 @@ class Register:
     follows: tuple[DelayedStatus, ...] = field(default=())
 
 
+class RegisterLayout:
+    """Registers by offset, which blocks of the same kind share; a mapping of them, and what is looked up in it."""
+
+    def __init__(self, registers: Mapping[int, Register]) -> None:
+        self.registers = dict(registers)
+        self.offsets = {register.name: offset for offset, register in registers.items()}
+        self.resets = {offset: register.reset for offset, register in registers.items()}
+        self.sources: dict[int, list[tuple[int, DelayedStatus]]] = {}
+        for offset, register in registers.items():
+            for follow in register.follows:
+                self.sources.setdefault(follow.source, []).append((offset, follow))
+
+
+Registers = Mapping[int, Register] | RegisterLayout
+
+
 class RegisterBlock:
     """``registers`` by offset; a word that none of them names is plain storage, at first 0."""
 
@@ -146,9 +162,7 @@ class RegisterBlock:
     masters = False  # whether it reads and writes memory by itself
     by_events = False  # whether all that a class changes by itself it does at events of the host
 
-    def __init__(
-        self, name: str, base: int, size: int, registers: Mapping[int, Register], host: BlockHost, irq: int = -1
-    ):
+    def __init__(self, name: str, base: int, size: int, registers: Registers, host: BlockHost, irq: int = -1):
         self.name, self.base, self.size, self.irq = name, base, size, irq
         self.host = host
         self.wiring: Mapping[str, int] = {}  # of the part: lines and channels
@@ -156,13 +170,9 @@ class RegisterBlock:
         self._requesting: set[int] = set()  # its interrupt lines that are active
         self._resets = 0
         self.served_by: Callable[[], None] | None = None  # DMA controllers, called when a request may have begun
-        self._registers = dict(registers)
-        self._at = {register.name: offset for offset, register in registers.items()}
-        self._words = {offset: register.reset for offset, register in registers.items()}
-        self._sources: dict[int, list[tuple[int, DelayedStatus]]] = {}
-        for offset, register in registers.items():
-            for follow in register.follows:
-                self._sources.setdefault(follow.source, []).append((offset, follow))
+        layout = registers if isinstance(registers, RegisterLayout) else RegisterLayout(registers)
+        self._registers, self._at, self._sources = layout.registers, layout.offsets, layout.sources
+        self._resets_to, self._words = layout.resets, dict(layout.resets)
         self._due: dict[tuple[int, DelayedStatus], tuple[int, int]] = {}  # cycle, and the status bits from then on
 
     # for the bus
@@ -224,7 +234,7 @@ class RegisterBlock:
         for irq in tuple(self._requesting):
             self.request(False, irq)
         self._resets += 1
-        self._words = {offset: register.reset for offset, register in self._registers.items()}
+        self._words = dict(self._resets_to)
         self._due.clear()
         for name in [name for name in vars(self) if hasattr(type(self), name)]:
             delattr(self, name)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import mcusim
-from tests.support.imports import parsed
+from tests.support.imports import nodes
 
 PACKAGE = Path(mcusim.__file__).parent
 
@@ -18,7 +18,7 @@ def class_homes() -> dict[str, list[str]]:
     """Where each class is defined, nested ones included: ``file:line`` by name."""
     homes: dict[str, list[str]] = defaultdict(list)
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
     return homes

@@ -4,19 +4,16 @@ struct."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
-ROOT = Path(__file__).parents[2]
+from tests.support.imports import FILES, PACKAGE, nodes, parsed
+
 MOST_PARAMETERS = 5
 NATIVE = {"native", "inlined", "shared"}
 NUMBERS = {"FIRST_LINE", "NMI", "HARD_FAULT", "SVCALL", "PENDSV", "SYSTICK"}  # of exceptions: they index arrays
 
 
-def sources() -> Iterator[Path]:
-    for path in sorted((ROOT / "mcusim").rglob("*.py")):
-        if path.relative_to(ROOT / "mcusim").parts[0] != "native":
-            yield path
+SOURCES = [path for path in FILES if path.relative_to(PACKAGE).parts[0] != "native"]
 
 
 def layouts(tree: ast.Module) -> set[str]:
@@ -36,28 +33,29 @@ def _added(index: ast.expr | None) -> Iterator[ast.Attribute]:
         yield from _added(index.lower)
 
 
-def constants(tree: ast.Module) -> Iterator[str]:
-    """Those of layouts in subscripts: ``x[L.Z]``, ``x[y + L.Z]``, ``x[L.Z : ...]``."""
+def constants(tree: ast.Module, nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Those of layouts in subscripts: ``x[L.Z]``, ``x[y + L.Z]``, ``x[L.Z : ...]``; the ``nodes`` of ``tree``."""
     modules = layouts(tree)
-    for node in ast.walk(tree):
+    for node in nodes:
         for name in _added(node.slice) if isinstance(node, ast.Subscript) else ():
             if isinstance(name.value, ast.Name) and name.value.id in modules and name.attr not in NUMBERS:
                 yield f"{node.lineno}: {ast.unparse(node)}"
 
 
 def test_no_subscript_is_a_constant_of_a_layout() -> None:
-    hits = {str(path): [*constants(ast.parse(path.read_text()))] for path in sources()}
+    hits = {str(path): [*constants(parsed(path), nodes(path))] for path in SOURCES}
     assert not {path: lines for path, lines in hits.items() if lines}
 
 
 def test_a_slot_of_an_array_is_seen() -> None:
     source = "from a import state_layout as L\ns[L.NOW] = t[q + L.FLAGS] = u[L.A : L.B]\ns.now[i] = x.priority[L.NMI]\n"
-    assert len([*constants(ast.parse(source))]) == 3
+    tree = ast.parse(source)
+    assert len([*constants(tree, ast.walk(tree))]) == 3
 
 
-def long_signatures(tree: ast.Module) -> Iterator[str]:
+def long_signatures(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Native functions with more than so many parameters."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef) and len(node.args.args) > MOST_PARAMETERS:
             decorators = (name for part in node.decorator_list for name in ast.walk(part))
             if any(isinstance(name, ast.Name) and name.id in NATIVE for name in decorators):
@@ -65,5 +63,5 @@ def long_signatures(tree: ast.Module) -> Iterator[str]:
 
 
 def test_native_functions_take_few_parameters() -> None:
-    hits = {str(path): [*long_signatures(ast.parse(path.read_text()))] for path in sources()}
+    hits = {str(path): [*long_signatures(nodes(path))] for path in SOURCES}
     assert not {path: lines for path, lines in hits.items() if lines}

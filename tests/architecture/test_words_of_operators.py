@@ -6,21 +6,19 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+from collections.abc import Iterable
 
-import mcusim
 from mcusim.model.operators import ACTIVATIONS, OPERATORS
+from tests.support.imports import FILES, PACKAGE, nodes
 
-PACKAGE = Path(mcusim.__file__).parent
 # the entries; the file format's own rules; networks built by name
 ALLOWED = ("model/operators.py", "model/operators/", "model/tflite/", "model/zoo/")
-FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 
-def spelled(source: str) -> list[tuple[int, str]]:
-    """Line and name of every text in ``source`` that is the name of an operator."""
-    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
-    return sorted((node.lineno, node.value) for node in found if node.value in OPERATORS)
+def spelled(nodes: Iterable[ast.AST]) -> list[tuple[int, str]]:
+    """Line and name of every text among ``nodes`` that is the name of an operator."""
+    constants = [node for node in nodes if isinstance(node, ast.Constant)]
+    return sorted((node.lineno, str(node.value)) for node in constants if node.value in OPERATORS)
 
 
 def advice(name: str) -> str:
@@ -35,14 +33,14 @@ def test_no_other_file_spells_an_operator() -> None:
         f"{path}:{line}: '{name}': {advice(name)}"
         for path in FILES
         if not str(path.relative_to(PACKAGE)).startswith(ALLOWED)
-        for line, name in spelled(path.read_text(encoding="utf-8"))
+        for line, name in spelled(nodes(path))
     ]
     assert not wrong, "\n".join(wrong)
 
 
 def test_the_rule_finds_names_and_says_what_to_ask() -> None:
     source = '"""ADD"""\nkinds = {"PAD": 1, "ADDED": 2}\nfound = op.type in (\n    "MEAN",\n)\n'
-    assert spelled(source) == [(1, "ADD"), (2, "PAD"), (4, "MEAN")]
+    assert spelled(ast.walk(ast.parse(source))) == [(1, "ADD"), (2, "PAD"), (4, "MEAN")]
     assert "(reduces)" in advice("MEAN") and "(pads, partitionable)" in advice("PAD")
     assert "add one" in advice("RESIZE_BILINEAR")
     assert set(ACTIVATIONS) & set(OPERATORS) == {"RELU", "RELU6", "RELU_N1_TO_1", "TANH"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cache
 from pathlib import Path
 
@@ -29,14 +29,21 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All of them."""
+    return tuple(ast.walk(parsed(path)))
+
+
 STRING = re.compile(r"(mcusim(?:\.\w+)+)(?::[\w.]+)?")  # "mcusim.report.run.table", "mcusim.report.run.table:run_table"
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """The modules of the package that a file imports: at its top, inside functions, under ``if TYPE_CHECKING``, and
     those that a text of it names."""
     found: set[str] = set()
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and (name := STRING.fullmatch(node.value)):
@@ -45,10 +52,10 @@ def imported(path: Path) -> set[str]:
             assert node.level == 0, f"{path}:{node.lineno} imports relatively"
             whole = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if name in MODULES else node.module or "" for name in whole}
-    return {name for name in found if name in MODULES and name != module_of(path)}
+    return frozenset(name for name in found if name in MODULES and name != module_of(path))
 
 
-def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
+def circles(edges: Mapping[str, Set[str]]) -> list[list[str]]:
     """Groups of nodes that reach each other (Tarjan), each sorted; none when there is no circle."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}

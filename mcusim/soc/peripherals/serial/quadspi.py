@@ -11,10 +11,8 @@ once), an AHB divider of RCC; the memory-mapped region answers in every mode.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from mcusim.soc.peripherals.serial.nor_flash import NorFlash
-from mcusim.soc.register_block import BlockHost, Register, RegisterBlock
+from mcusim.soc.register_block import BlockHost, RegisterBlock, Registers
 
 EN, ABORT, DMAEN, TCEN, APMS, PMM = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 22, 1 << 23  # in CR
 TEF, TCF, FTF, SMF, TOF, BUSY = (1 << n for n in range(6))  # in SR; the enable bits are 16 higher in CR
@@ -30,9 +28,7 @@ class Quadspi(RegisterBlock):
     _left, _begins, _next, _ends, _match = 0, 0, 0, 0, -1  # `_begins`: of the first byte
     _data, _finished = b"", False
 
-    def __init__(
-        self, name: str, base: int, size: int, registers: Mapping[int, Register], host: BlockHost, irq: int = -1
-    ):
+    def __init__(self, name: str, base: int, size: int, registers: Registers, host: BlockHost, irq: int = -1):
         super().__init__(name, base, size, registers, host, irq)
         self.flash = NorFlash(host)
 

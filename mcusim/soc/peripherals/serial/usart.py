@@ -11,9 +11,7 @@ clocks than the bus's for the baud rate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from mcusim.soc.register_block import BlockHost, Register, RegisterBlock
+from mcusim.soc.register_block import BlockHost, RegisterBlock, Registers
 
 ENABLE_F4, ENABLE = 1 << 13, 1 << 0  # UE in CR1
 PEIE, TXEIE, TCIE, RXNEIE, IDLEIE, TE, RE = 1 << 8, 1 << 7, 1 << 6, 1 << 5, 1 << 4, 1 << 3, 1 << 2
@@ -33,9 +31,7 @@ class Usart(RegisterBlock):
     _character, _seen = 0, 0  # the one that was received, and the flags that a load of SR has shown
     _loaded = 0  # SR as the program has loaded it last
 
-    def __init__(
-        self, name: str, base: int, size: int, registers: Mapping[int, Register], host: BlockHost, irq: int = -1
-    ):
+    def __init__(self, name: str, base: int, size: int, registers: Registers, host: BlockHost, irq: int = -1):
         super().__init__(name, base, size, registers, host, irq)
         self._input = b""  # what is still to come
 

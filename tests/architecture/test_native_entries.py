@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mcusim.native import build
 from mcusim.native.declarations import COMPILED
-from tests.support.imports import MODULES, parsed
+from tests.support.imports import MODULES, nodes, parsed
 
 
 def names_in(node: ast.AST, module: str, natives: set[str], imported: dict[str, str]) -> Iterator[str]:
@@ -29,7 +29,7 @@ def test_what_python_calls_is_exported() -> None:
     read: set[str] = set()
     for module, path in MODULES.items():
         tree = parsed(path)
-        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        imports = [node for node in nodes(path) if isinstance(node, ast.ImportFrom)]
         imported = {name.asname or name.name: f"{node.module}.{name.name}" for node in imports for name in node.names}
         if module not in folders and not folders.intersection([*imported.values(), *(node.module for node in imports)]):
             continue
