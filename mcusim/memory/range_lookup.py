@@ -37,7 +37,7 @@ def search(memory: MemoryState, address: int) -> int:
     return offset
 
 
-@native
+@inlined
 def find(memory: MemoryState, address: int) -> int:
     """Offset of the range that contains ``address``, or -1 where there is none. Unsigned 32-bit addresses."""
     offset = memory.recent_ranges[slot_of(address)]

@@ -19,6 +19,7 @@ from mcusim.memory.state_layout import (
     MAX_CONTROLLERS,
     MAX_RANGES,
     NEVER,
+    RECENT_LINES,
     RECENT_RANGES,
     TICK,
     VISIT,
@@ -150,6 +151,8 @@ class Builder:
         memory.room = room
         for i in range(RECENT_RANGES):
             memory.recent_ranges[i] = memory.first_range
+        for i in range(RECENT_LINES):
+            memory.recent_lines[i] = memory.data_cache_block + CacheState.WORDS  # any of its lines
         memory.free_code_region, memory.code_end = MemoryState.WORDS, -1
         memory.free_code_counter = offset_of(MemoryState.uncounted)
         for fill in (memory.data_fills[0], memory.data_fills[1], memory.code_fill):

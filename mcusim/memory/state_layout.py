@@ -23,6 +23,7 @@ VISIT = 32  # bytes: no visit crosses such a line, the granule of the replayed s
 WORD = 3  # log2 of the bytes of a word of a linefill
 NEVER = 1 << 61  # a time that does not come
 RECENT_RANGES = 64  # range records remembered, by a hash of the address
+RECENT_LINES = 64  # lines of the data cache remembered, by the lowest bits of their numbers
 MAX_CONTROLLERS = 8
 MAX_TRANSFERS = 64
 MAX_OPERANDS = 32
@@ -335,6 +336,7 @@ class MemoryState(Struct, root=True):
     data_fills: Annotated[Structs[LinefillBuffer], 2]
     code_fill: LinefillBuffer
     recent_ranges: Annotated[Words, RECENT_RANGES]  # offsets of range records last looked up
+    recent_lines: Annotated[Words, RECENT_LINES]  # offsets of lines of the data cache last looked up, by their number
     controllers: Annotated[Structs[DmaController], MAX_CONTROLLERS]
     transfers: Annotated[Structs[TransferState], MAX_TRANSFERS]
     lone_transfer: TransferState  # one that nobody disturbs

@@ -235,7 +235,7 @@ def array_address(array: Array) -> int:
     """Of its first word."""
     try:
         return addressof(c_char.from_buffer(cast(Any, array)))  # a third of what ``array.ctypes`` takes
-    except TypeError:  # Python may not write to it
+    except (TypeError, ValueError):  # Python may not write to it, or it is empty
         return int(array.ctypes.data)
 
 

@@ -15,18 +15,19 @@ from mcusim.cpu.hook_state import HookState
 from mcusim.cpu.hooks import race_detector
 from mcusim.cpu.notes import note
 from mcusim.cpu.pipeline.store_buffer import load_extra, store_stall
-from mcusim.cpu.state_layout import CoreState
+from mcusim.cpu.state_layout import CoreState, ForeseenAccess
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import apart, data, shadow
 from mcusim.memory.ports import core_data
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, MemoryState, RegionState
 from mcusim.native import host_memory as host
-from mcusim.native.functions import native, shared
+from mcusim.native.functions import inlined, native, shared
 
 PRIVATE = 0xE0000000  # the private peripheral bus and the vendor space above it
 PRIVATE_END = 0xE0100000
 PERIPHERAL, RAM = 0x40000000, 0x60000000
+WRITES = 1 << 8  # beside the flags of an access record
 
 
 @native
@@ -100,12 +101,14 @@ def foreseen(hook: HookState, size: int, write: int) -> int:
         core.unforeseen += 1
         return 0
     core.cursor = i + 1
-    moment = record.moment
+    moment, ticks = record.moment, record.extra
+    if ticks:
+        record.penalty += ticks
     if moment > core.consumed:
-        memory.now += moment - core.consumed
+        ticks += moment - core.consumed
         core.consumed = moment
-    memory.now += record.extra
-    record.penalty += record.extra
+    if ticks:  # a word that is read just after it was stored is waited for: no store of what does not change
+        memory.now += ticks
     record.count += 1
     return i
 
@@ -132,22 +135,22 @@ def unaligned_parts(address: int, size: int) -> int:
     return 2 if address & 1 == 0 else 3
 
 
-@native
-def bank_and_bus(core: CoreState, memory: MemoryState, addresses: AddressRange) -> int:
+@inlined
+def bank_and_bus(core: CoreState, memory: MemoryState, addresses: AddressRange, address: int, flags: int) -> int:
     """Ticks that the accesses around this one cost it: M7 banks that collide, M4 pipelining across memories.
 
     Arbitration in the bus matrix, 0 for consecutive accesses to one SRAM (ST AN4031 tables 4 and 5), is that of an M4's
-    read that follows none; writes wait for it behind the write buffer.
+    read that follows none; writes wait for it behind the write buffer. ``flags``: the record's, and whether it writes.
     """
-    extra, access = 0, core.access
-    bank = (access.address >> 2) & 1
-    if access.flags & C.PAIRED and bank == core.last_bank:
+    extra = 0
+    bank = (address >> 2) & 1
+    if flags & C.PAIRED and bank == core.last_bank:
         extra = L.TICK
     region = addresses.region
-    if access.flags & C.FOLLOWS:
+    if flags & C.FOLLOWS:
         if region != core.last_region:
             extra = L.TICK
-    elif access.write == 0 and (memory.data_cache_block == 0 or addresses.attribute == 0):
+    elif flags & WRITES == 0 and (memory.data_cache_block == 0 or addresses.attribute == 0):
         extra += RegionState(memory, region).arbitration
     core.last_bank = bank
     core.last_region = region
@@ -318,15 +321,69 @@ def to_flash(core: CoreState, addresses: AddressRange, index: int) -> None:
         core.stop = C.FLUSH
 
 
+@inlined
+def has_code(hook: HookState, address: int) -> int:
+    """Whether code near ``address`` has been translated."""
+    return hook.code_pages[address >> 12] >> ((address >> 6) & 63) & 1
+
+
 @native
 def near_code(hook: HookState) -> None:
     """Note a store where code has been translated: it is looked at again before the next block."""
     core = hook.core
     address = core.access.address
-    if hook.code_pages[address >> 12] >> ((address >> 6) & 63) & 1:
+    if has_code(hook, address):
         core.written_low = min(core.written_low, address)
         core.written_high = max(core.written_high, address + core.access.size)
         core.stop = C.FLUSH
+
+
+@inlined
+def is_quiet(hook: HookState, addresses: AddressRange, address: int, record: ForeseenAccess) -> int:
+    """Whether a store says nothing about the stack or about code, and ends in its range."""
+    core = hook.core
+    if core.stack_known < 1 or record.flags & C.BY_STACK or core.stack_limit <= address < core.guard_end:
+        return 0
+    return int(address + record.size <= addresses.high and has_code(hook, address) == 0)
+
+
+@inlined
+def is_plain(hook: HookState, addresses: AddressRange, address: int, record: ForeseenAccess) -> int:
+    """Whether a foreseen access has nothing that :func:`ordinary` would have to look at: it is aligned, allowed, of one
+    part, and nobody follows each."""
+    memory, needed = hook.memory, L.WRITE if record.write else L.READ
+    if address & (record.size - 1) or record.flags & C.SECOND:
+        return 0
+    if addresses.flags & (L.WATCHED | needed) != needed:
+        return 0
+    if memory.film or memory.watch or memory.violations:
+        return 0
+    if memory.apart or hook.core.records_stores:
+        return 0
+    return is_quiet(hook, addresses, address, record) if record.write else 1
+
+
+@inlined
+def plain(hook: HookState, addresses: AddressRange, address: int, record: ForeseenAccess, value: int) -> None:
+    """:func:`ordinary` of one, in few steps."""
+    core, memory, flags, size = hook.core, hook.memory, record.flags, record.size
+    extra = bank_and_bus(core, memory, addresses, address, flags | record.write * WRITES)
+    if flags & C.EVEN and address & 4:
+        extra += L.TICK
+    core.last_unaligned = 0
+    if record.write and core.traits & C.STORE_BUFFER:
+        extra += store_stall(hook.branches, memory.now, address, size)
+    if extra:
+        memory.now += extra
+        record.penalty += extra
+    if record.write:
+        stall = core_data.stored(memory, addresses, address, size)
+        if addresses.core_view != addresses.memory:
+            data.put(memory, addresses, address, size, value)
+    else:
+        stall = core_data.loaded(memory, addresses, address, size)
+    if stall:
+        record.stall += stall
 
 
 @native
@@ -335,7 +392,7 @@ def ordinary(hook: HookState, addresses: AddressRange, index: int) -> None:
     core, memory, record = hook.core, hook.memory, hook.accesses.records[index]
     access = core.access
     address, size = access.address, access.size
-    extra = bank_and_bus(core, memory, addresses)
+    extra = bank_and_bus(core, memory, addresses, address, access.flags | access.write * WRITES)
     unaligned = address & (size - 1)
     if unaligned:
         extra += misaligned(core, addresses)

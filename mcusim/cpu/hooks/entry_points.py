@@ -201,11 +201,15 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
         _exact_pc(hook)
     index = accesses.foreseen(hook, count, write)
     record = hook.accesses.records[index]
+    region = find(hook.memory, first)
+    addresses = AddressRange(hook.memory, region)
+    if index and region >= 0 and accesses.is_plain(hook, addresses, first, record):
+        accesses.plain(hook, addresses, first, record, value)
+        return
     accesses.begin(core, first, count, write, record.pc)
     core.access.value, core.access.flags = value, record.flags
-    region = find(hook.memory, first)
     if region >= 0:
-        accesses.ordinary(hook, AddressRange(hook.memory, region), index)
+        accesses.ordinary(hook, addresses, index)
     elif first >= accesses.PRIVATE:
         _system_access(hook, index)
     else:

@@ -64,6 +64,19 @@ def lookup(memory: MemoryState, cache: CacheState, tag: int) -> CacheLine:
 
 
 @inlined
+def lookup_data(memory: MemoryState, cache: CacheState, tag: int) -> CacheLine:
+    """:func:`lookup` in the data cache, at first where the last line was with these lowest bits of its number."""
+    slot = tag & (L.RECENT_LINES - 1)
+    line = CacheLine(memory, memory.recent_lines[slot])
+    if line.tag != tag:
+        line = find(cache, tag)
+        memory.recent_lines[slot] = words_between(memory, line)
+    if line.tag == tag:
+        replacement.hit(memory, cache, line)
+    return line
+
+
+@inlined
 def victim(memory: MemoryState, cache: CacheState, tag: int) -> CacheLine:
     """The line to replace by line number ``tag``: an empty way first."""
     return replacement.victim(memory, cache, set_of(cache, tag))
@@ -145,7 +158,7 @@ def access(memory: MemoryState, addresses: AddressRange, stream: AccessStream, a
     cache, write = CacheState(memory, memory.data_cache), stream.write
     tag = address >> cache.line_shift
     back = cache.write_back == 1 and addresses.attribute == 2
-    line = lookup(memory, cache, tag)
+    line = lookup_data(memory, cache, tag)
     if line.tag == tag:
         memory.hits += n
         if not write:

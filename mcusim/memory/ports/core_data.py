@@ -35,7 +35,7 @@ from mcusim.memory.ports.maintenance import (
 )
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange, CacheState, MemoryState, RegionState
-from mcusim.native.functions import native, shared
+from mcusim.native.functions import inlined, native, shared
 
 __all__ = [
     "fetch",
@@ -124,14 +124,14 @@ def miss(memory: MemoryState, addresses: AddressRange, address: int, size: int, 
     return max(buffer.first_arrival, linefill.arrival(buffer, cache, address + size - 1)) - now
 
 
-@native
+@inlined
 def hit(memory: MemoryState, cache: CacheState, address: int, size: int, write: int) -> int:
     """The most frequent case in few steps: 1 when one line of the cache holds it all, else 0 and nothing done."""
     shift = cache.line_shift
     tag = address >> shift
     if (address + size - 1) >> shift != tag:
         return 0
-    line = tags.lookup(memory, cache, tag)
+    line = tags.lookup_data(memory, cache, tag)
     if line.tag != tag:
         return 0
     memory.hits += 1
@@ -255,7 +255,7 @@ def load(memory: MemoryState, addresses: AddressRange, address: int, size: int) 
     return stall
 
 
-@native
+@inlined
 def loaded(memory: MemoryState, addresses: AddressRange, address: int, size: int) -> int:
     """``load`` that no film has."""
     if addresses.flags & L.FREE:

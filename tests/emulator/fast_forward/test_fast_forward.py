@@ -48,6 +48,7 @@ def state(emulator: Emulator) -> Mapping[str, list[int]]:
     memory, tables = emulator.memory.state.array, emulator.tables
     core = CoreState(emulator.state.array.copy())
     core.wait_from = 0
+    core.zero(CoreState.access, CoreState.access)  # as the last one that was not plain left it
     core.zero(CoreState.journal_used, CoreState.journal)
     blocks = tables.block_records.copy()
     blocks["flags"] &= ~C.WAITS
