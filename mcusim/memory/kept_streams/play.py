@@ -75,12 +75,14 @@ def charged(memory: MemoryState, second: int, stall: int) -> None:
 @native
 def play(memory: MemoryState, kept: KeptCall, events: Words) -> None:
     """A kernel call's events."""
+    now = memory.now  # devices look at the clock, and do not move it
     for i in range(kept.count):
         first, second = events[2 * i], events[2 * i + 1]
         kind = first & (1 << K.KIND) - 1
-        memory.now += first >> K.DUE_AT
+        now += first >> K.DUE_AT
         if kind == K.WORK:
             continue
+        memory.now = now
         addresses = AddressRange(memory, kept.ranges[(first >> K.RANGE_AT) & (1 << K.RANGE) - 1])
         if kind == K.FILL:
             stall = filled(memory, addresses, first, second)
@@ -91,7 +93,8 @@ def play(memory: MemoryState, kept: KeptCall, events: Words) -> None:
         if stall:
             RegionState(memory, addresses.region).stall += stall
             charged(memory, second, stall)
-            memory.now += stall
+            now += stall
+    memory.now = now
 
 
 @native
