@@ -75,14 +75,12 @@ def charged(memory: MemoryState, second: int, stall: int) -> None:
 @native
 def play(memory: MemoryState, kept: KeptCall, events: Words) -> None:
     """A kernel call's events."""
-    now = memory.now  # devices look at the clock, and do not move it
     for i in range(kept.count):
         first, second = events[2 * i], events[2 * i + 1]
         kind = first & (1 << K.KIND) - 1
-        now += first >> K.DUE_AT
+        memory.now += first >> K.DUE_AT
         if kind == K.WORK:
             continue
-        memory.now = now
         addresses = AddressRange(memory, kept.ranges[(first >> K.RANGE_AT) & (1 << K.RANGE) - 1])
         if kind == K.FILL:
             stall = filled(memory, addresses, first, second)
@@ -93,8 +91,7 @@ def play(memory: MemoryState, kept: KeptCall, events: Words) -> None:
         if stall:
             RegionState(memory, addresses.region).stall += stall
             charged(memory, second, stall)
-            now += stall
-    memory.now = now
+            memory.now += stall
 
 
 @native
