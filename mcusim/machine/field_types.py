@@ -238,8 +238,6 @@ def clocks() -> Field:
 
 def _dividers(value: object) -> tuple[int, ...]:
     ends = _RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
-    if ends and 1 <= int(ends[1]) <= int(ends[2]) < int(ends[1]) + MOST_DIVIDERS and int(ends[2]) <= 1 << 16:
-        return tuple(range(int(ends[1]), int(ends[2]) + 1))
     values = list(range(int(ends[1]), int(ends[2]) + 1)) if ends else value
     if not isinstance(values, list) or not values or len(values) > MOST_DIVIDERS:
         raise RejectedError(f'must be a list such as [2, 3], or a range such as "1 to {MOST_DIVIDERS}"')

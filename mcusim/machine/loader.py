@@ -13,7 +13,7 @@ from mcusim.machine.clock_rules import Following, movable, moved_currents
 from mcusim.machine.currents import Clocks, Currents
 from mcusim.machine.description import Machine
 from mcusim.machine.document import Branch, Leaf, Node, inherited, join, problem, read_document, show, with_leaf
-from mcusim.machine.reader import Reader, TableReading, nearest, no_more
+from mcusim.machine.reader import Reader, Readings, nearest, no_more
 from mcusim.machine.rules import broken
 from mcusim.machine.schema import MACHINE, OBSOLETE
 
@@ -108,7 +108,8 @@ def _leaf(tree: Branch, key: str) -> Leaf | None:
 
 def _followed(tree: Branch, path: str, texts: Mapping[str, str], file: Machine, pinned: Collection[str]) -> Machine:
     """The machine of ``tree`` with what follows its clocks, where ``pinned`` were set in what ``file`` says."""
-    machine, reader = _read_tree(tree, path, texts, file, file._readings)
+    readings = file._readings if tree.file == file._raw.file else None  # a default is said to be of its file
+    machine, reader = _read_tree(tree, path, texts, file, readings)
     following = Following(file, machine, pinned)
     moved = following.moved()
     for move in moved:
@@ -128,7 +129,7 @@ def require_value(machine: Machine, key: str, value: object) -> None:
     """Raise MachineError unless ``value`` is one that ``key`` can have, whatever the rest of the machine is."""
     _require_key(machine, key, value)
     leaf = Leaf(value, f"{machine.name}.toml", 0, typed=isinstance(value, str))
-    Reader(with_leaf(machine._raw, tuple(key.split(".")), leaf), earlier=machine._readings).read(MACHINE)
+    Reader(with_leaf(machine._raw, tuple(key.split(".")), leaf), readings=machine._readings).read(MACHINE)
 
 
 def _checked(machine: Machine, reader: Reader, problems: Iterable[tuple[str, str]] = ()) -> Machine:
@@ -145,11 +146,11 @@ def _read_tree(
     path: str,
     changes: Mapping[str, str],
     file: Machine | None = None,
-    earlier: Mapping[str, TableReading] | None = None,
+    readings: Readings | None = None,
 ) -> tuple[Machine, Reader]:
     """The machine of a tree, and the reader for what is wrong between its keys, which is not checked here; ``file`` is
-    the machine before ``changes``, ``earlier`` the readings of a tree that may have the same tables."""
-    reader = Reader(tree, OBSOLETE, earlier)
+    the machine before ``changes``, ``readings`` those of its file."""
+    reader = Reader(tree, OBSOLETE, readings)
     parts = reader.read(MACHINE)
     regions = sorted(parts["memory"].values(), key=lambda region: (region.base, region.name))
     regulator = tuple(sorted(parts["regulator"].values(), key=lambda setting: setting.max_clock))

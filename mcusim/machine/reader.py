@@ -43,6 +43,36 @@ class TableReading:
     nodes: Mapping[str, Node]
 
 
+KEPT_READINGS = 8  # of one table: what a sweep's axes make of it in turn
+
+
+class Readings:
+    """Tables of a file, and of what was made of that file by changing keys, as they were last read."""
+
+    def __init__(self) -> None:
+        self._by_path: dict[str, tuple[TableReading, ...]] = {}
+
+    def add(self, path: str, reading: TableReading) -> None:
+        """The newest of the table at ``path``."""
+        self._by_path[path] = (reading, *self._by_path.get(path, ()))[:KEPT_READINGS]
+
+    def of(self, path: str, node: Branch) -> Iterator[TableReading]:
+        """Those of the table at ``path`` that were written as ``node`` is."""
+        return (reading for reading in self._by_path.get(path, ()) if same_text(reading.node, node))
+
+
+def same_text(first: Node, second: Node) -> bool:
+    """Whether two nodes say the same, and were written in the same place; ``1`` is neither ``1.0`` nor ``true``."""
+    if first is second:
+        return True
+    if isinstance(first, Leaf):
+        alike = isinstance(second, Leaf) and type(first.value) is type(second.value) and first == second
+        return alike and not isinstance(first.value, list | dict)
+    if isinstance(second, Leaf) or (first.file, first.line) != (second.file, second.line):
+        return False
+    return [*first.items] == [*second.items] and all(map(same_text, first.items.values(), second.items.values()))
+
+
 class OuterScope(Mapping[str, Any]):
     """What was read before a key: the keys of its table, ``own``, then those around it, of which it keeps what was
     ``asked``."""
@@ -77,17 +107,16 @@ class Reader:
     """One reading of one tree; ``figures``, ``nodes`` and ``readings`` fill while it reads.
 
     ``obsolete``: keys of older versions, and what to do about each. All that is wrong is found before it is raised.
-    ``earlier``: readings of a tree that may share tables with this one, which are not read again.
+    ``readings``: of trees of the same file, whose tables are not read again where this one has the same.
     """
 
     def __init__(
         self,
         root: Branch,
         obsolete: Mapping[str, str] | None = None,
-        earlier: Mapping[str, TableReading] | None = None,
+        readings: Readings | None = None,
     ) -> None:
-        self.root, self.obsolete, self._earlier = root, obsolete or {}, earlier or {}
-        self.readings: dict[str, TableReading] = {}
+        self.root, self.obsolete, self.readings = root, obsolete or {}, readings or Readings()
         self.problems: list[str] = []
         self.figures: dict[str, Figure] = {}
         self.nodes: dict[str, Node] = {}
@@ -124,13 +153,12 @@ class Reader:
 
     def _table(self, node: Branch, path: str, spec: Table, scope: OuterScope) -> Any:
         """What a table becomes; as before, when it is the same one and what its defaults ask for is the same."""
-        earlier = self._earlier.get(path)
-        if earlier is not None and earlier.node is node and self._holds(earlier.asked, scope):
+        earlier = next((past for past in self.readings.of(path, node) if self._holds(past.asked, scope)), None)
+        if earlier is not None:
             for key, value in earlier.asked.items():  # whoever is around it depends on that too
                 scope.ask_figure(key[0], cast(Any, value)) if isinstance(key, tuple) else scope[key]
             self.figures |= earlier.figures
             self.nodes |= earlier.nodes
-            self.readings[path] = earlier
             return earlier.result
         figures, nodes, problems = len(self.figures), len(self.nodes), len(self.problems)
         inner = OuterScope({}, scope)
@@ -140,7 +168,7 @@ class Reader:
         result = spec.build(path.rpartition(".")[2], values)
         if len(self.problems) == problems:
             new = dict(islice(self.figures.items(), figures, None)), dict(islice(self.nodes.items(), nodes, None))
-            self.readings[path] = TableReading(node, inner.asked, result, *new)
+            self.readings.add(path, TableReading(node, inner.asked, result, *new))
         return result
 
     def _holds(self, asked: Mapping[Asked, object], scope: Scope) -> bool:

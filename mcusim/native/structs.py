@@ -234,7 +234,7 @@ def address_of(start: Struct | Words) -> int:
 def array_address(array: Array) -> int:
     """Of its first word."""
     try:
-        return addressof(c_char.from_buffer(cast(Any, array)))  # a third of what ``array.ctypes`` takes
+        return addressof(c_char.from_buffer(cast(Any, array)))
     except (TypeError, ValueError):  # Python may not write to it, or it is empty
         return int(array.ctypes.data)
 

@@ -3,6 +3,7 @@ tables are all read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from random import Random
 
@@ -24,7 +25,7 @@ def changed(rng: Random, machine: Machine) -> dict[str, str]:
     return changes
 
 
-def outcome(machine: Machine, changes: dict[str, str]) -> Machine | str:
+def outcome(machine: Machine, changes: Mapping[str, object]) -> Machine | str:
     try:
         return replace_all(machine, changes)
     except MachineError as error:
@@ -47,3 +48,11 @@ def test_shared_tables_are_as_read_anew(name: str) -> None:
             assert [*shared.figures] == [*own.figures]
             more = changed(rng, shared)
             assert outcome(shared, more) == outcome(own, more)
+
+
+@pytest.mark.parametrize("key", ["memory.flash.wait_states", "memory.sdram.timing.CL", "dma.dma2.streams"])
+def test_a_value_of_another_type_is_read_again(key: str) -> None:
+    file = load_machine("stm32f746g-disco")
+    alone, values = replace(file, _readings=None), [2, True, 2.0, "2", "2 sdclk", [2], 1, None, "1", 2]
+    for value in values:
+        assert outcome(file, {key: value}) == outcome(alone, {key: value})

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from mcusim.engine.run import CAUSES, Deferred, Event, OperatorRun, RunRecords, 
 from mcusim.engine.system import Cycles, System
 from mcusim.memory.system import CAUSE, AccessStats
 from mcusim.native.structs import Array
-from mcusim.program.program import Compute, Transfer
+from mcusim.program.program import Compute, Maintain, Transfer
 
 _BYTES = slice(2, 4)  # of AccessStats: read and written
 _WAITS = {"flash": E.FLASH, "sram": E.SRAM, "sdram": E.SDRAM, "qspi": E.QSPI}
@@ -57,28 +56,31 @@ def records(engine: CompiledEngine) -> RunRecords:
     )
 
 
+def spent(engine: CompiledEngine) -> Array:
+    """The core's cycles for each task, by cause: ``[task, cause]``, what it waited before it aside."""
+    tasks = engine.tasks
+    cycles = np.zeros((len(tasks), len(CAUSES)), np.int64)
+    calls, maintained = tasks["kind"] == E.COMPUTE, tasks["kind"] == E.MAINTAIN
+    cycles[:, CAUSES.index("runtime")] = tasks["stolen"] + np.where(calls, tasks["overhead"], 0)
+    cycles[:, CAUSES.index("compute")] = np.where(calls, tasks["compute"], 0)
+    for cause, number in _WAITS.items():
+        cycles[:, CAUSES.index(cause)] = np.where(calls, tasks["waits"][:, number], 0)
+    if not engine.core.memory.state.data_cache:
+        maintained[:] = False
+    cycles[:, CAUSES.index("bus")] = np.where(calls | maintained, tasks["late"], 0)
+    cycles[:, CAUSES.index("maintenance")] = np.where(maintained, tasks["alone"], 0)
+    return cycles
+
+
 def by_operator(engine: CompiledEngine) -> dict[int, Cycles]:
     """The core's cycles of each operator, by cause."""
     tasks, operators, core = engine.tasks, engine.tables.operators, engine.tables.lanes["core"]
-    last = int(operators[core[-1]]) if core else 0
+    own, last = np.array(core, np.int64), int(operators[core[-1]]) if core else 0
+    waited = engine.cycles - int(tasks["end"][own].max(initial=0))  # for streams, behind the last task
+    cycles = spent(engine)[own]
+    cycles[:, CAUSES.index("dma_wait")] = (tasks["begin"] - tasks["waited_from"])[own]
     sums = np.zeros((int(operators.max(initial=0)) + 1, len(CAUSES)), np.int64)
-
-    def add(cause: str, cycles: Array, chosen: Array) -> None:
-        np.add.at(sums[:, CAUSES.index(cause)], operators[chosen], cycles[chosen])
-
-    own = np.array(core, np.int64)
-    calls, maintained = (own[tasks["kind"][own] == kind] for kind in (E.COMPUTE, E.MAINTAIN))
-    add("dma_wait", tasks["begin"] - tasks["waited_from"], own)
-    add("runtime", tasks["stolen"], own)
-    add("runtime", tasks["overhead"], calls)
-    add("compute", tasks["compute"], calls)
-    for cause, number in _WAITS.items():
-        add(cause, tasks["waits"][:, number], calls)
-    add("bus", tasks["late"], calls)
-    if engine.core.memory.state.data_cache:
-        add("maintenance", tasks["alone"], maintained)
-        add("bus", tasks["late"], maintained)
-    waited = engine.cycles - int(tasks["end"][own].max(initial=0))  # for streams
+    np.add.at(sums, operators[own], cycles)
     sums[last, CAUSES.index("dma_wait")] += waited
     there = {*operators[own].tolist(), *[last] * (waited > 0)}
     return {operator: dict(zip(CAUSES, sums[operator].tolist(), strict=True)) for operator in sorted(there)}
@@ -86,11 +88,8 @@ def by_operator(engine: CompiledEngine) -> dict[int, Cycles]:
 
 def traffic(engine: CompiledEngine) -> dict[str, Traffic]:
     """Of all tasks, by region."""
-    names, stats, by_dma = (
-        [region.name for region in engine.core.memory.regions],
-        engine.stats,
-        engine.tasks["kind"] == E.TRANSFER,
-    )
+    names, stats = [region.name for region in engine.core.memory.regions], engine.stats
+    by_dma = engine.tasks["kind"] == E.TRANSFER
     asked = stats[:, :, -1].max(axis=0, initial=0).tolist()
     sides = [stats[side][:, :, _BYTES].sum(axis=0).tolist() for side in (~by_dma, by_dma)]
     rows = zip(names, asked, *sides, strict=True)
@@ -101,26 +100,26 @@ def recorded(engine: CompiledEngine) -> System:
     """The records of a program that was played to its end, task by task."""
     program = engine.program
     system = System(program, engine.machine, engine.core)
-    tasks, demands = engine.tasks, _Demands(engine)
+    tasks, demands, cycles = engine.tasks, _Demands(engine), spent(engine).tolist()
     columns = {name: tasks[name].tolist() for name in ("waited_from", "ended_before", "begin", "end")}
     core_end = last = 0
     for number in engine.ended[: len(program.tasks)].tolist():
         task = program.tasks[number]
         begin, end = columns["begin"][number], columns["end"][number]
-        spent: Cycles = {}
+        by_task: Cycles = {}
         if not isinstance(task, Transfer):
             since, core_end, last = columns["waited_from"][number], end, task.operator
             by_cause = system.account(task.operator)
             if begin > since:
                 by_cause["dma_wait"] += system.waited(task.operator, since, begin, columns["ended_before"][number])
             demand = demands.of(number)
-            spent = _spent(engine, number, demand)
-            for cause, n in spent.items():
+            by_task = {cause: cycles[number][CAUSES.index(cause)] for cause in _causes(engine, task, demand)}
+            for cause, n in by_task.items():
                 by_cause[cause] += n
             if number in engine.tables.watched:
                 system.waits.add(task.operator, engine.tables.watched[number], demands.stalls(number), demand)
         system.moved[task.id] = demands.moved(number)
-        system.record(task, begin, end, spent)
+        system.record(task, begin, end, by_task)
     system.traffic = traffic(engine)
     if engine.cycles > core_end:
         system.account(last)["dma_wait"] += system.waited(last, core_end, engine.cycles, len(system.events))
@@ -152,18 +151,13 @@ class _Demands:
         return list(self._stalls[first : first + self._count[number]])
 
 
-def _spent(engine: CompiledEngine, number: int, demand: dict[str, AccessStats]) -> Cycles:
-    """The core's cycles for the task, by cause."""
-    row: Any = engine.tasks[number]
-    spent: Cycles = {}
-    if isinstance(engine.program.tasks[number], Compute):
-        spent = {"compute": int(row["compute"]), "runtime": int(row["overhead"])}
-        for name in demand:
-            cause = CAUSE[engine.machine.memory[name].kind]
-            spent[cause] = int(row["waits"][_WAITS[cause]])
-        spent["bus"] = int(row["late"])
+def _causes(engine: CompiledEngine, task: Compute | Maintain, demand: Collection[str]) -> Iterator[str]:
+    """What the core may spend cycles of such a task on, where it asks those regions; each once."""
+    yield "runtime"
+    if isinstance(task, Compute):
+        yield "compute"
+        yield from dict.fromkeys(CAUSE[engine.machine.memory[name].kind] for name in demand)
+        yield "bus"
     elif engine.core.memory.state.data_cache:
-        spent = {"maintenance": int(row["alone"]), "bus": int(row["late"])}
-    spent["runtime"] = spent.get("runtime", 0) + int(row["stolen"])
-    assert set(spent) <= set(CAUSES)
-    return spent
+        yield "maintenance"
+        yield "bus"

@@ -112,13 +112,11 @@ def code_sha256() -> str:
 
 
 def _sources(top: Path) -> Iterator[Path]:
-    for path in top.rglob("*"):
-        if (
-            path.suffix in _SUFFIXES
-            and not path.name.endswith(_SHOWN)
-            and not {*path.relative_to(top).parts} & {*_ELSEWHERE}
-        ):
-            yield path
+    for folder, inner, names in os.walk(top):
+        inner[:] = [name for name in inner if name not in _ELSEWHERE]
+        for name in names:
+            if name.endswith(_SUFFIXES) and not name.endswith(_SHOWN) and name not in _ELSEWHERE:
+                yield Path(folder, name)
 
 
 @cache

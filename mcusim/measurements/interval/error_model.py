@@ -35,6 +35,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, cast
 
 from mcusim.results.measurement.interval import RunFeatures
@@ -73,19 +75,18 @@ class _Alike:
 
     def __init__(self, first: Sequence[RunFeatures], second: Sequence[RunFeatures]) -> None:
         self._first, self._second = first, second
-        self.same = self._matrix(lambda a, b: a is b)
+        self.same = self._matrix([[run is other for other in second] for run in first])
 
-    def _matrix(self, of: Callable[[RunFeatures, RunFeatures], float]) -> Array:
+    def _matrix(self, rows: Sequence[Sequence[bool]]) -> Array:
         import numpy as np
 
-        values = [[of(a, b) for b in self._second] for a in self._first]
-        return np.array(values, float).reshape(len(self._first), len(self._second))
+        return np.array(rows, float).reshape(len(self._first), len(self._second))
 
     def equal(self, *names: str) -> Array:
         """1 where all these features are equal."""
-        keys = [[tuple(getattr(run, name) for name in names) for run in side] for side in (self._first, self._second)]
-        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys[0] + keys[1]))}
-        return self._apart(lambda a, b: a == b, *([numbers[key] for key in side] for side in keys))
+        feature = attrgetter(*names)
+        second = [feature(run) for run in self._second]
+        return self._matrix([[value == other for other in second] for value in map(feature, self._first)])
 
     def _apart(self, of: Callable[[Array, Array], Array], first: Any, second: Any) -> Array:
         import numpy as np
@@ -98,6 +99,8 @@ class _Alike:
 
         runs = (*self._first, *self._second)
         names = [*dict.fromkeys(name for run in runs for name, _ in run.mix if name not in without)]
+        if not names:
+            return np.zeros_like(self.same)
         shares = [dict(run.mix) for run in runs]
         table = np.array([[mix.get(name, 0.0) for name in names] for mix in shares]).reshape(len(runs), len(names))
         count = len(self._first)
@@ -233,11 +236,13 @@ class ErrorModel:
         """Of the mixture over the grid: Newton's steps, and halves of the bracket where one would leave it."""
         low, high = float((mean - 12 * deviation).min()), float((mean + 12 * deviation).max())
         points = list(zip(self._grid.weights.tolist(), mean.tolist(), (deviation * math.sqrt(2)).tolist(), strict=True))
-        guess = (low + high) / 2
+        weights, middle = self._grid.weights, float(self._grid.weights @ mean)
+        spread = math.sqrt(float(weights @ (deviation**2 + (mean - middle) ** 2)))
+        guess = middle + NormalDist().inv_cdf(p) * spread  # of one normal distribution
         for _ in range(60):
             over, slope = -p, 0.0
-            for weight, middle, scale in points:
-                offset = (guess - middle) / scale
+            for weight, center, scale in points:
+                offset = (guess - center) / scale
                 over += weight * 0.5 * (1 + math.erf(offset))
                 slope += weight * math.exp(-offset * offset) / (scale * math.sqrt(math.pi))
             low, high = (guess, high) if over < 0 else (low, guess)
