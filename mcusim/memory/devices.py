@@ -77,7 +77,7 @@ def columns(memory: MemoryState, region: RegionState, address: int, beats: int) 
     if region.columns_ahead == 0:
         return region.t_cl + beats * region.t_clk
     column = address >> region.width_shift
-    missing = beats - read_fifo.pop_hits(region, column, beats)
+    missing = beats - (read_fifo.pop_hits(region, column, beats) if region.columns_held else 0)
     region.spared += (beats - missing) * region.t_clk
     if missing == 0:
         region.spared += region.t_cl

@@ -52,12 +52,26 @@ def pop_hits(region: RegionState, column: int, most: int) -> int:
     return n
 
 
-@native
+@inlined
 def read_ahead(region: RegionState, column: int) -> None:
     """A read of the memory has ended before ``column``: what comes in during its CAS latency."""
-    for c in range(column, column + region.columns_ahead):
-        if c & region.column_mask == 0:  # of the next row
-            return
+    behind = column & region.column_mask
+    if behind == 0:  # of the next row
+        return
+    end = column + min(region.columns_ahead, region.column_mask + 1 - behind)
+    if region.columns_held:
+        insert(region, column, end)
+        return
+    column = max(column, end - region.read_fifo)
+    region.columns_held = end - column
+    for i in range(end - column):
+        region.columns[i] = column + i
+
+
+@native
+def insert(region: RegionState, column: int, end: int) -> None:
+    """Columns from ``column`` to below ``end`` come in; those that are there stay where they are."""
+    for c in range(column, end):
         if index_of(region, c) < 0:
             if region.columns_held == region.read_fifo:
                 remove(region, 0)
