@@ -164,7 +164,7 @@ class Run(Displayed):
     busy: Mapping[str, int]  # lane -> cycles with a task in progress
     counters: Mapping[str, int]  # dcache_hits, sdram_row_misses ...; emulated also instructions, branches
     assumptions: tuple[str, ...]
-    dma_busy: int  # cycles with a transfer in progress, summed over controllers
+    dma_busy: int = 0  # cycles with a transfer in progress, summed over controllers
     waits: Sequence[Wait] = ()
 
     def _line(self) -> str:
