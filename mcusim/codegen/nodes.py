@@ -14,8 +14,9 @@ import numpy as np
 
 from mcusim.codegen.memory import ARRAY, C_TYPES, CALL, Memory
 from mcusim.errors import UnsupportedError
-from mcusim.kernels.calls.call_bytes import call_bytes, calls, channel_arrays, types
+from mcusim.kernels.calls.call_bytes import call_bytes, calls, types
 from mcusim.kernels.calls.filter_bytes import filter_bytes
+from mcusim.kernels.calls.rescaling import Parameters, parameters
 from mcusim.kernels.calls.prepare import Places, data_inputs
 from mcusim.kernels.calls.structs import LAYOUTS, size_of
 from mcusim.kernels.compiler import SETS
@@ -81,36 +82,36 @@ def _places(graph: Graph, op: Operator, kernel: Kernel, memory: Memory) -> Place
         return memory.constant(t, f"tensor{t}", tensor.data)
 
     single = {"scratch": ARRAY + memory.scratch[op.index]} if op.index in memory.scratch else {}
-    if op.traits.parametric:
-        single |= _parameters(graph, op, kernel, memory)
+    own = parameters(graph, op, kernel)
+    if own is not None:
+        single |= _parameters(graph, op, kernel, own, memory)
         bias = op.inputs[op.traits.bias_input] if len(op.inputs) > op.traits.bias_input else -1
-        single["bias"] = _bias(graph, op.index, bias, memory)
+        single["bias"] = _bias(graph, op.index, bias, own, memory)
     inputs = op.inputs if op.traits.keeps_state else data_inputs(op)
     return Places(CALL, [at(t) for t in inputs], [at(t) for t in op.outputs], **single)
 
 
-def _bias(graph: Graph, operator: int, bias: int, memory: Memory) -> int:
+def _bias(graph: Graph, operator: int, bias: int, own: Parameters, memory: Memory) -> int:
     data = graph.tensors[bias].data if bias >= 0 else None
-    if data is None:
+    if data is None or own.bias is None:
         return memory.at(bias) if bias >= 0 else 0
-    return memory.constant(("bias", bias), f"bias{operator}", data)
+    return memory.constant(("bias", bias), f"bias{operator}", np.frombuffer(own.bias, data.dtype))
 
 
-def _parameters(graph: Graph, op: Operator, kernel: Kernel, memory: Memory) -> dict[str, int]:
+def _parameters(graph: Graph, op: Operator, kernel: Kernel, own: Parameters, memory: Memory) -> dict[str, int]:
     """A filter in the kernel's order, multipliers and shifts."""
     weights = op.inputs[1]
     if graph.tensors[weights].data is None:
-        parameters = {"filter": memory.at(weights)}
+        places = {"filter": memory.at(weights)}
     else:
         data = filter_bytes(graph, op, kernel)
         values = np.frombuffer(data, graph.tensors[weights].data.dtype)  # type: ignore[union-attr]
         key = (weights, kernel.filter_order)
-        parameters = {"filter": memory.constant(key, f"weights{op.index}", values)}
-    arrays = channel_arrays(graph, op)
-    for name, data in zip(("multiplier", "shift"), arrays or (), strict=False):
-        values = np.frombuffer(data, "<i4")
-        parameters[name] = memory.constant((name, data), f"{name}{op.index}", values)  # patches share them
-    return parameters
+        places = {"filter": memory.constant(key, f"weights{op.index}", values)}
+    for name, array in (("multiplier", own.multiplier), ("shift", own.shift)):
+        values = np.frombuffer(array, "<i4")
+        places[name] = memory.constant((name, array), f"{name}{op.index}", values)  # patches share them
+    return places
 
 
 def _structure(graph: Graph, op: Operator, layout: str, name: str, data: bytes, memory: Memory) -> str:

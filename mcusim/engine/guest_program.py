@@ -8,11 +8,13 @@ parameters of operator 3). Not modelled: programs of several models.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from mcusim.engine.program_checks import check_apart, check_model, check_whole
 from mcusim.errors import ProgramError
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.calls.filter_bytes import filter_bytes
+from mcusim.kernels.calls.rescaling import parameters
 from mcusim.kernels.kernel_set import Kernel, KernelSet
 from mcusim.model.geometry import geometry, whole
 from mcusim.model.graph import Graph, Operator, initial_values
@@ -62,24 +64,28 @@ class GuestProgram:
             if tensor.data is not None and f"tensor{index}" in self.buffers:
                 data = rearranged.get(index) or tensor.data.tobytes()
                 yield self.home(f"tensor{index}", len(data)), data
-        for op in self.graph.operators:
-            arrays = P.channel_arrays(self.graph, op)
-            for name, data in zip(("multiplier", "shift"), arrays or (), strict=False):
-                yield self.home(f"{name}{op.index}", len(data)), data
+        for op, kernel in zip(self.graph.operators, self.kernels, strict=True):
+            own = parameters(self.graph, op, kernel)
+            if own is not None:
+                for name, array in (("multiplier", own.multiplier), ("shift", own.shift)):
+                    yield self.home(f"{name}{op.index}", len(array)), array
 
     def _rearranged(self) -> dict[int, bytes]:
-        """By tensor, the filters whose order is the kernel's own. Raises ProgramError for one read in two orders."""
+        """By tensor, filters in the order of their kernel and biases as it has them. Raises ProgramError for one read in two orders."""
         orders: dict[int, set[str]] = {}
-        rearranged = {}
+        rearranged, biases = {}, {}
         for op, kernel in zip(self.graph.operators, self.kernels, strict=True):
             if op.traits.parametric:
                 orders.setdefault(op.inputs[1], set()).add(kernel.filter_order)
+                own = parameters(self.graph, op, kernel)
+                if own is not None and own.bias is not None:
+                    biases[op.inputs[op.traits.bias_input]] = own.bias
                 if kernel.filter_order:
                     rearranged[op.inputs[1]] = filter_bytes(self.graph, op, kernel)
         for tensor in rearranged:
             if len(orders[tensor]) > 1:
                 raise ProgramError(f"filter '{self.graph.tensors[tensor].name}' is read in two orders by these kernels")
-        return rearranged
+        return rearranged | biases
 
     def state(self) -> Iterator[tuple[int, bytes]]:
         """The variables' initial values; one without has its zero point, as TensorFlow Lite Micro resets it."""
@@ -136,7 +142,7 @@ class GuestProgram:
     def _check(self, task: Compute) -> None:
         op, kernel = self.graph.operators[task.operator], self.kernel(task)
         where = f"task {task.id} (operator {op.index} {op.type})"
-        if task.geometry != geometry(self.graph, op):
+        if replace(task.geometry, slow_channels=0) != geometry(self.graph, op):
             raise ProgramError(f"{where}: its geometry is not that of the model's operator")
         needs: dict[str, tuple[int, int]] = {"scratch": (kernel.scratch_bytes(task.geometry), 1)}
         needs["output"] = (1, len(op.outputs))

@@ -38,8 +38,9 @@ NAMES = (
 _KEYS: Mapping[str, type] = {
     "name": str, "title": str, "sources": list, "include": list, "flags": str, "source_flags": dict, "kernels": dict,
 }  # fmt: skip
-_LINE = ("symbol", "layout", "scratch", "in_place", "filter_order", "direct")
+_LINE = ("symbol", "layout", "scratch", "in_place", "filter_order", "quick", "direct")
 FILTER_ORDERS = ("", "chw")
+FILTERS, CHANNELS, SUM, PRODUCT = QUICK = "filters", "channels", "sum", "product"
 _NAMED = "int8|uint8|int16|int32|int64|float32"
 _TYPES = re.compile(rf"({_NAMED})(_to_({_NAMED}))?")
 
@@ -49,7 +50,8 @@ class Kernel:
     """One line of a manifest: the function for an operator and its types.
 
     ``in_place``: a formula, more than 0 where the output may begin where the input does. ``filter_order``: empty as in
-    the model, ``chw`` with the channels in front. ``direct``: formulas with functions for some shapes, which compiled
+    the model, ``chw`` with the channels in front. ``quick``: what decides whether outputs are rescaled by one product
+    (:mod:`mcusim.kernels.calls.rescaling`), empty where all take the same way. ``direct``: formulas with functions for some shapes, which compiled
     code calls instead of ``symbol``, the first whose formula is more than 0; a third text has the techniques that the
     function rests on, with blanks between them.
     """
@@ -61,6 +63,7 @@ class Kernel:
     scratch: str = "0"
     in_place: str = "0"
     filter_order: str = ""
+    quick: str = ""
     direct: tuple[tuple[str, ...], ...] = ()
 
     def scratch_bytes(self, g: Geometry) -> int:
@@ -307,6 +310,8 @@ def _line(path: Path, at: str, operator: str, types: str, line: Mapping[str, Any
         _formula(path, f"{at}.{key}", line.get(key, "0"))
     if line.get("filter_order", "") not in FILTER_ORDERS:
         raise _wrong(path, f"{at}.filter_order", line["filter_order"], 'must be "chw", or left out')
+    if line.get("quick", QUICK[0]) not in QUICK:
+        raise _wrong(path, f"{at}.quick", line["quick"], f"must be {', '.join(QUICK)}, or left out")
     return Kernel(operator, types, **texts, direct=direct)
 
 

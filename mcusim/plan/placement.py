@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mcusim.machine.description import Machine
-from mcusim.model import geometry
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.plan.allocators.greedy import Arena, align_up
@@ -77,7 +76,7 @@ def memory_needs(graph: Graph, kernels: Costs, options: PlanOptions | None = Non
     plan says where they are. Not modelled: the interpreter's own objects, its temporary allocations while it starts,
     and the stack. Raises UsageError and ModelError for an allocator that the graph has no plan for.
     """
-    geometries = tuple(geometry(graph, op) for op in graph.operators)
+    geometries = tuple(kernels.geometry(graph, op) for op in graph.operators)
     scratch = tuple(kernels.scratch(graph, op, g) for op, g in zip(graph.operators, geometries, strict=True))
     chosen = options or PlanOptions()
     if chosen.runtime.array is not None:

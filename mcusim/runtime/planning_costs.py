@@ -13,10 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mcusim.kernels.calls.call_bytes import call_size, calls, types
+from mcusim.kernels.calls.rescaling import geometry_for
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.cores import core_named
-from mcusim.model.geometry import Geometry
+from mcusim.model.geometry import Geometry, geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS
 from mcusim.runtime.runtime import Runtime, find_runtime
@@ -29,6 +30,7 @@ class Costs:
     """``arrays`` are the operator types with a multiplier and a shift for each output channel.
 
     ``uint8``: uint8 operators have kernels of their own. ``in_place``: whether a kernel may write over its input.
+    ``geometry``: an operator's, with the channels that its kernel takes longer for.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Costs:
     scratch: Callable[[Graph, Operator, Geometry], int] = field(repr=False)
     node_bytes: Callable[[Graph, Operator], int] = field(repr=False)
     in_place: Callable[[Graph, Operator, Geometry], bool] = field(repr=False, default=lambda graph, op, g: False)
+    geometry: Callable[[Graph, Operator], Geometry] = field(repr=False, default=geometry)
 
 
 def costs_of(kernels: Profile | KernelSet, runtime: Runtime | None = None) -> Costs:
@@ -77,9 +80,14 @@ def _of_set(kernels: KernelSet, name: str, runtime: Runtime) -> Costs:
     def in_place(graph: Graph, op: Operator, g: Geometry) -> bool:
         return op.type in OPERATORS and kernels.kernel(op.type, types(graph, op)).runs_in_place(g)
 
+    def shape(graph: Graph, op: Operator) -> Geometry:
+        if op.type not in OPERATORS:
+            return geometry(graph, op)
+        return geometry_for(graph, op, kernels.kernel(op.type, types(graph, op)))
+
     parametric = tuple(kind for kind, spec in OPERATORS.items() if spec.traits.parametric)
     kept = runtime.per_channel_bytes, runtime.node_bytes
-    return Costs(name, parametric, *kept, True, scratch, node_bytes, in_place)
+    return Costs(name, parametric, *kept, True, scratch, node_bytes, in_place, shape)
 
 
 def operator_cycles(isa: str, given: int | None = None, runtime: Runtime | None = None) -> int:

@@ -394,6 +394,25 @@ def square(m: Maker) -> Graph:
     return unclamped(_depthwise(m, (size, size)))
 
 
+def plainly(shapes: Callable[[Maker], Graph]) -> Callable[[Maker], Graph]:
+    """Calls with output channels that are not rescaled in the quick way: some are scaled by 0.5 to 4."""
+
+    def made(m: Maker) -> Graph:
+        graph = shapes(m)
+        op, tensors = graph.operators[0], list(graph.tensors)
+        filters, source, output = (tensors[i] for i in (op.inputs[1], op.inputs[0], op.outputs[0]))
+        channels = tensors[op.inputs[2]].elements
+        scales = np.full(channels, filters.quantization.scales[0])
+        chosen = m.rng.permutation(channels)[: m.pick(1, 1, 2, channels // 3 + 1, channels)]
+        real = 2.0 ** m.rng.uniform(-0.9, 1.9, chosen.size)
+        scales[chosen] = real * output.quantization.scales[0] / source.quantization.scales[0]
+        quantization = Quantization(tuple(map(float, scales)), (0,) * channels)
+        tensors[op.inputs[1]] = replace(filters, quantization=quantization)
+        return replace(graph, tensors=tuple(tensors))
+
+    return made
+
+
 def left_out(shapes: Callable[[Maker], Graph], *techniques: str) -> Callable[[Maker], Graph]:
     """Calls of the functions that do without ``techniques``."""
     return lambda m: replace(shapes(m), name=f"micro{WITHOUT}{' '.join(techniques)}")
@@ -412,6 +431,14 @@ OF_TINYENGINE: tuple[Case, ...] = (
     ("DEPTHWISE_CONV_2D", left_out(square, "unrolling", "tiling"), 40, 2 * MOST),
     ("CONV_2D", left_out(of_a_depth, "unrolling"), 40, 4 * MOST),
     ("CONV_2D", left_out(of_an_image, "unrolling"), 20, 4 * MOST),
+    ("CONV_2D", plainly(of_a_depth), 60, 4 * MOST),
+    ("CONV_2D", plainly(of_any_depth), 30, 4 * MOST),
+    ("CONV_2D", plainly(of_an_image), 20, 4 * MOST),
+    ("CONV_2D", plainly(unclamped_of(columns)), 60, 4 * MOST),
+    ("CONV_2D", plainly(unclamped_of(dilated)), 20, MOST),
+    ("DEPTHWISE_CONV_2D", plainly(square), 240, 2 * MOST),
+    ("DEPTHWISE_CONV_2D", plainly(unclamped_of(depthwise_columns)), 60, 2 * MOST),
+    ("DEPTHWISE_CONV_2D", plainly(left_out(square, "tiling")), 200, 2 * MOST),
     *OWN[6:],
 )
 OF_SET = {"tinyengine": OF_TINYENGINE, "reference": PLAIN, "cmsis-2020": OF_2020, "cmsis-2020-os": OF_2020}

@@ -14,6 +14,7 @@ from mcusim.cpu.pipeline import branch_predictor as branch
 from mcusim.emulator.emulator import Emulator
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.calls.filter_bytes import filter_bytes
+from mcusim.kernels.calls.rescaling import geometry_for, parameters
 from mcusim.kernels.cost.fitted import kinds as fitted
 from mcusim.kernels.cost.fitted.call import empty_call
 from mcusim.kernels.cost.fitted.nest_call import LEVELS
@@ -124,26 +125,25 @@ class Bench:
         self.entry(symbol)
         sizes = {f"input{n}": graph.tensors[i].bytes for n, i in enumerate(_read(op))}
         sizes |= {"output": graph.tensors[op.outputs[0]].bytes}
-        return fitted.kind_of(symbol, geometry(graph, op), sizes), sizes
+        return fitted.kind_of(symbol, geometry_for(graph, op, self.kernel(graph, op)), sizes), sizes
 
     def run(self, graph: Graph, op: Operator, seed: int = 0) -> Measured:
         self.at = {}
         rng, tensors = np.random.default_rng([seed, op.index]), graph.tensors
-        g = geometry(graph, op)
         kernel = self.kernel(graph, op)
+        g = geometry_for(graph, op, kernel)
         inputs = []
         for n, i in enumerate(_read(op)):
             data = tensors[i].data
             data = rng.integers(0, 256, tensors[i].bytes, np.uint8) if data is None else data
             inputs.append(self.put(f"input{min(n, 1)}", data.tobytes()))
         more: dict[str, int] = {}
-        arrays = P.channel_arrays(graph, op)
-        if arrays is not None:
+        own = parameters(graph, op, kernel)
+        if own is not None:
             more["filter"] = self.put("filter", filter_bytes(graph, op, kernel))
-            bias = op.inputs[op.traits.bias_input :]
-            if bias and bias[0] >= 0:
-                more["bias"] = self.put("bias", tensors[bias[0]].data.tobytes())
-            more["multiplier"], more["shift"] = (self.put("arrays", part) for part in arrays)
+            if own.bias is not None:
+                more["bias"] = self.put("bias", own.bias)
+            more["multiplier"], more["shift"] = (self.put("arrays", part) for part in (own.multiplier, own.shift))
         room = kernel.scratch_bytes(g)
         more["scratch"] = self.put("scratch", bytes(room)) if room else 0
         outputs = [self.put("output", bytes(tensors[i].bytes)) for i in op.outputs]

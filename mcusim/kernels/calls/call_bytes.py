@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 
 import numpy as np
 
@@ -63,8 +64,12 @@ def _channel_arrays(graph: Graph, op: Operator) -> tuple[bytes, bytes]:
         reals = [float(Q.F32(first) * Q.F32(scales[0])) / last]
     else:
         reals = [first * float(Q.F32(scale)) / last for scale in scales]
-    pairs = [Q.quantize_multiplier(real) for real in reals] * (channels // len(scales))
-    multipliers, shifts = zip(*pairs, strict=True)
+    return _multipliers_and_shifts(tuple(reals) * (channels // len(scales)))
+
+
+@lru_cache(maxsize=512)
+def _multipliers_and_shifts(reals: tuple[float, ...]) -> tuple[bytes, bytes]:
+    multipliers, shifts = zip(*(Q.quantize_multiplier(real) for real in reals), strict=True)
     return words(multipliers), words(shifts)
 
 

@@ -37,6 +37,14 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     return (multiplier, shift) if shift >= -31 else (0, 0)
 
 
+def rescaled(value: int, multiplier: int, shift: int) -> int:
+    """``value`` times a multiplier and a shift as above, rounded twice (``MultiplyByQuantizedMultiplier``): the product
+    to the nearest, halves up, then to the right, halves away from zero. Not modelled: what does not fit 32 bits."""
+    product = ((value << max(shift, 0)) * multiplier + (1 << 30)) >> 31
+    right = max(-shift, 0)
+    return (abs(product) + (1 << right >> 1) >> right) * (1 if product >= 0 else -1)
+
+
 def half_word(multiplier: int) -> int:
     """A Q0.31 multiplier as Q0.15, rounded (``DownScaleInt32ToInt16Multiplier``)."""
     return min((multiplier + (1 << 15)) >> 16, (1 << 15) - 1)

@@ -12,6 +12,7 @@ from mcusim.cpu.unicorn_core import UcError, UnicornCore
 from mcusim.image.image import Image, load_image
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.calls.filter_bytes import filter_bytes
+from mcusim.kernels.calls.rescaling import parameters
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, Tile, geometry
@@ -89,13 +90,12 @@ class Guest:
         room = kernel.scratch_bytes(geometry(graph, op))
         scratch = self.reserve(room) if room else 0
         more = {}
-        arrays = P.channel_arrays(graph, op)
-        if arrays is not None:
+        own = parameters(graph, op, kernel)
+        if own is not None:
             more["filter"] = self.put(filter_bytes(graph, op, kernel))
-            more["multiplier"], more["shift"] = (self.put(part) for part in arrays)
-            bias = op.inputs[op.traits.bias_input :]
-            if bias and bias[0] >= 0:
-                more["bias"] = self.put(graph.tensors[bias[0]].data.tobytes())
+            more["multiplier"], more["shift"] = self.put(own.multiplier), self.put(own.shift)
+            if own.bias is not None:
+                more["bias"] = self.put(own.bias)
         call = self.reserve(P.call_size(graph, op, kernel.layout) * P.calls(op))
         places = P.Places(call, inputs, [low for low, _ in outputs], scratch=scratch, **more)
         for part in range(P.calls(op)):

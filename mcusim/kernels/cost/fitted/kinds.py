@@ -34,6 +34,8 @@ _TWO_COLUMNS = (
     f"widened widened_rest {_loops('widened')} output quad rest odd odd_quad {_loops('quads')}"  # from the fourth on
 )
 _PLANE = "call cleared channel row four one"
+_PLAIN_CHANNEL = f"plain plain_output plain_row plain_tap {_loops('plain_taps', 'plain_rows')}"
+PLAIN = "-plain"  # behind the name of a function with a quick way: calls that have channels outside of it
 _NESTS: Mapping[str, str] = {
     "pointwise": "call pair sum output quad rest odd odd_quad odd_rest last last_pixel last_mac "
     + _loops("blocks", "rests")
@@ -78,15 +80,16 @@ _NESTS: Mapping[str, str] = {
     "resize_bilinear": "call row pixel element",
     **dict.fromkeys(("pairs_of_pixels", "pairs_of_a_depth"), f"call checked pair {_TWO_COLUMNS}"),
     **dict.fromkeys(
-        ("window_patches", "byte_patches", "tap_patches"),
+        ("window_patches", "byte_patches", "byte_patches_rolled", "tap_patches"),
         f"call checked pixel {_TWO_COLUMNS} patch_row outside edge word byte twin",
     ),
     **dict.fromkeys(
         ("channel_by_channel", "channel_alone"),
-        f"{_PLANE} taps line together single {_loops('fours', 'ones', 'groups', 'singles', 'lines')}",
+        f"{_PLANE} taps line together single {_loops('fours', 'ones', 'groups', 'singles', 'lines')} {_PLAIN_CHANNEL}",
     ),
     "pad_by_words": "call row filled filled_byte copied copied_byte",
-    "plane_by_pairs": f"{_PLANE} line output filter_row pair {_loops('fours', 'ones', 'pairs', 'rows')} filter_tap odd",
+    "plane_by_pairs": f"{_PLANE} line output filter_row pair {_loops('fours', 'ones', 'pairs', 'rows')} filter_tap odd"
+    f" {_PLAIN_CHANNEL}",
     "vector_by_pairs": "call vector output quad element odd odd_quad odd_element " + _loops("quads", "elements"),
     "pool_by_fours": f"call pixel four row tap one one_row one_tap {_loops('taps')}",
     "svdf": f"call shift filter mac {_loops('macs')} sum product {_loops('products')} wide {_loops('wides')} unit part"
@@ -98,6 +101,17 @@ _NESTS: Mapping[str, str] = {
     "normalized": "call row square element",
     "transposed": "call clear input row outside tap mac output",
 }
+_QUICK = {  # functions of the set tinyengine that have a quick way, and their nests
+    "tinyengine_conv_1x1": "pairs_of_pixels",
+    **{f"tinyengine_conv_1x1_{depth}": "pairs_of_a_depth" for depth in (8, 16, 24, 48)},
+    "tinyengine_conv_3x3_3": "byte_patches",
+    "tinyengine_conv_window": "window_patches",
+    "tinyengine_conv_taps": "tap_patches",
+    **{f"tinyengine_depthwise_{k}x{k}_{stride}": "channel_by_channel" for k in (3, 5, 7) for stride in (1, 2)},
+    **{f"tinyengine_depthwise_{k}x{k}_{stride}_alone": "channel_alone" for k in (3, 5, 7) for stride in (1, 2)},
+    "tinyengine_depthwise_plane": "plane_by_pairs",
+}
+_ROLLED = {"pairs_of_a_depth": "pairs_of_pixels", "byte_patches": "byte_patches_rolled"}  # the plain way has no unrolled loop
 _CASES = {
     "cmsis_conv-pointwise": "pointwise",
     "cmsis_conv-columns": "conv",
@@ -122,14 +136,8 @@ _CASES = {
     "cmsis_mul-broadcast": "binary",
     "cmsis_average_pool": "average_by_sums",
     "cmsis_max_pool": "maxima",
-    "tinyengine_conv_1x1": "pairs_of_pixels",
-    **{f"tinyengine_conv_1x1_{depth}": "pairs_of_a_depth" for depth in (8, 16, 24, 48)},
-    "tinyengine_conv_3x3_3": "byte_patches",
-    "tinyengine_conv_window": "window_patches",
-    "tinyengine_conv_taps": "tap_patches",
-    **{f"tinyengine_depthwise_{k}x{k}_{stride}": "channel_by_channel" for k in (3, 5, 7) for stride in (1, 2)},
-    **{f"tinyengine_depthwise_{k}x{k}_{stride}_alone": "channel_alone" for k in (3, 5, 7) for stride in (1, 2)},
-    "tinyengine_depthwise_plane": "plane_by_pairs",
+    **_QUICK,
+    **{f"{symbol}{PLAIN}": _ROLLED.get(nest, nest) for symbol, nest in _QUICK.items()},
     "tinyengine_pad": "pad_by_words",
     "tinyengine_depthwise_plain": "depthwise",
     "tinyengine_fully_connected": "vector_by_pairs",
@@ -254,7 +262,10 @@ def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
         return f"{symbol}-rows"
     if symbol in _ELEMENTS:
         same = sizes.get("input0") == sizes.get("input1", sizes.get("input0")) == sizes.get("output")
+        same = same and not g.slow_channels
         return f"{symbol}-{'same' if same else 'broadcast'}"
+    if g.slow_channels and symbol in _QUICK:
+        return f"{symbol}{PLAIN}"
     if symbol == "tinyengine_pad" and (g.item > 1 or g.in_c != g.out_c):
         symbol = "reference_pad"
     return "reference_pad-wide" if symbol == "reference_pad" and g.item > 1 else symbol
@@ -268,7 +279,7 @@ def describe(call: NestCall, g: Geometry, rows: Tile, sizes: Mapping[str, int]) 
     call.kernel_h, call.kernel_w, call.stride_h, call.stride_w = g.kernel_h, g.kernel_w, g.stride_h, g.stride_w
     call.dilation_h, call.dilation_w = g.dilation_h, g.dilation_w
     call.pad_top, call.pad_left = g.pad_top - rows.out_row * g.stride_h + rows.in_row, g.pad_left
-    call.depth_multiplier = g.depth_multiplier
+    call.depth_multiplier, call.slow_channels = g.depth_multiplier, g.slow_channels
     call.input_size, call.second_size = sizes.get("input0", 0), sizes.get("input1", 0)
     call.output_size, call.output_elements = sizes.get("output", 0), g.batch * rows.out_rows * g.out_w * g.out_c
     call.element, call.pieces = g.item, _pieces(g)

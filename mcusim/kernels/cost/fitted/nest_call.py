@@ -72,6 +72,7 @@ class NestCall(Struct, root=True):
     pad_top: int
     pad_left: int
     depth_multiplier: int
+    slow_channels: int  # of the output, outside of the kernel's quick way
     output_elements: int
     input_size: int
     second_size: int

@@ -2,8 +2,8 @@
 
 Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. Two columns lie in each other: groups of
 four elements of the first, then of the second, four words in all. Not modelled: what
-:mod:`mcusim.kernels.cost.fitted.nest` does not model; channels whose requantisation is not by one multiplication,
-outputs that are clamped to less than the range of a byte, which take a pass of their own, and depthwise windows of more
+:mod:`mcusim.kernels.cost.fitted.nest` does not model; which of a depthwise convolution's channels are not rescaled by
+one product (the first so many of a call are taken to be), windows that are not square without a bias, outputs that are clamped to less than the range of a byte, which take a pass of their own, and depthwise windows of more
 than 128 pairs of taps.
 """
 
@@ -13,7 +13,8 @@ from mcusim.kernels.cost.fitted.nest import iterations, load, step, store
 from mcusim.kernels.cost.fitted.nest_call import NestCall
 from mcusim.native.functions import native
 
-IMAGE, TAPS, DEPTH = 1, 2, 3  # how a function is special: unrolled for 3x3x3, any patch, unrolled for one depth
+# how a function is special: unrolled for 3x3x3, any patch, unrolled for one depth, patches of 3x3x3 by rolled loops
+IMAGE, TAPS, DEPTH, ROLLED = 1, 2, 3, 4
 LONGEST = 256  # bytes of a patch that are put together on the stack
 
 
@@ -260,7 +261,7 @@ def patches(call: NestCall, how: int) -> None:
             step(call, 3, 1)
             if how == TAPS:
                 taps_of_patch(call, image, y, x, to)
-            elif how == IMAGE or call.in_c & 3:
+            elif how == IMAGE or how == ROLLED or call.in_c & 3:
                 bytes_of_patch(call, image, y, x, to)
             else:
                 rows_of_patch(call, image, y, x, to)
@@ -282,6 +283,12 @@ def window_patches(call: NestCall) -> None:
 def byte_patches(call: NestCall) -> None:
     """``tinyengine_conv_3x3_3``."""
     patches(call, IMAGE)
+
+
+@native
+def byte_patches_rolled(call: NestCall) -> None:
+    """``tinyengine_conv_3x3_3``, in the plain way."""
+    patches(call, ROLLED)
 
 
 @native
@@ -326,6 +333,14 @@ def gathered(call: NestCall, channel: int, width: int, height: int) -> None:
 
 
 @native
+def is_quick(call: NestCall, channel: int) -> None:
+    """What decides whether a channel is."""
+    load(call, call.shift + 4 * channel, 4)
+    if call.bias:
+        load(call, call.bias + 4 * channel, 4)
+
+
+@native
 def scales(call: NestCall, channel: int) -> None:
     """What a channel has, and its taps."""
     load(call, call.shift + 4 * channel, 4)
@@ -357,16 +372,51 @@ def outputs_of_row(call: NestCall, row: int, width: int, out: int, together: int
 
 
 @native
+def plain_channel(call: NestCall, channel: int, width: int, level: int) -> None:
+    """A channel tap by tap: plain ``level``, then output, row, tap; loops of taps and of rows."""
+    taps = call.filter + channel * call.kernel_h * call.kernel_w
+    step(call, level, 1)
+    load(call, call.multiplier + 4 * channel, 4)
+    load(call, call.shift + 4 * channel, 4)
+    for y in range(call.rows):
+        for x in range(call.out_w):
+            if call.bias:
+                load(call, call.bias + 4 * channel, 4)
+            iterations(call, level + 7, call.kernel_h)
+            for i in range(call.kernel_h):
+                at = call.scratch + 2 * ((y * call.stride_h + i) * width + x * call.stride_w)
+                iterations(call, level + 4, call.kernel_w)
+                for k in range(call.kernel_w):
+                    load(call, at + 2 * k, 2)
+                    load(call, taps + i * call.kernel_w + k, 1)
+                step(call, level + 3, call.kernel_w)
+                step(call, level + 2, 1)
+            step(call, level + 1, 1)
+            store(call, call.output + (y * call.out_w + x) * call.out_c + channel, 1)
+
+
+@native
+def taps_of(call: NestCall, channel: int) -> None:
+    """A channel's taps."""
+    count = call.kernel_h * call.kernel_w
+    for i in range(count):
+        load(call, call.filter + channel * count + i, 1)
+
+
+@native
 def channels(call: NestCall, together: int) -> None:
-    """Channels one after the other, outputs of a row ``together`` as long as there are so many."""
+    """Channels one after the other, outputs of a row ``together`` as long as there are so many; plain ones from 26."""
     width, height = (call.out_w - 1) * call.stride_w + call.kernel_w, (call.rows - 1) * call.stride_h + call.kernel_h
     step(call, 1, 1)
     cleared(call, width, height)
     for c in range(call.in_c):
         gathered(call, c, width, height)
+        if c < call.slow_channels:
+            is_quick(call, c)
+            plain_channel(call, c, width, 26)
+            continue
         scales(call, c)
-        for i in range(call.kernel_h * call.kernel_w):
-            load(call, call.filter + c * call.kernel_h * call.kernel_w + i, 1)
+        taps_of(call, c)
         step(call, 7, 1)
         iterations(call, 23, call.rows)
         for y in range(call.rows):
@@ -405,17 +455,18 @@ def pairs_of_plane(call: NestCall, at: int, width: int) -> None:
 
 @native
 def plane_by_pairs(call: NestCall) -> None:
-    """``tinyengine_depthwise_plane``: call, cleared, channel, row, four, one, line, output, filter_row, pair, ..."""
+    """``tinyengine_depthwise_plane``: call, cleared, channel, row, four, one, line, output, filter_row, pair, ...; plain ones from 25."""
     width, height = (call.out_w - 1) * call.stride_w + call.kernel_w, (call.rows - 1) * call.stride_h + call.kernel_h
     step(call, 1, 1)
     cleared(call, width, height)
     for c in range(call.in_c):
         gathered(call, c, width, height)
-        load(call, call.shift + 4 * c, 4)  # whether it is quick
-        load(call, call.bias + 4 * c, 4)
+        is_quick(call, c)
+        if c < call.slow_channels:
+            plain_channel(call, c, width, 25)
+            continue
         scales(call, c)
-        for i in range(call.kernel_h * call.kernel_w):
-            load(call, call.filter + c * call.kernel_h * call.kernel_w + i, 1)
+        taps_of(call, c)
         step(call, 23, call.kernel_h * call.kernel_w)
         for y in range(call.rows):
             step(call, 7, 1)
