@@ -16,8 +16,8 @@ from mcusim.codegen.memory import ARRAY, C_TYPES, CALL, Memory
 from mcusim.errors import UnsupportedError
 from mcusim.kernels.calls.call_bytes import call_bytes, calls, types
 from mcusim.kernels.calls.filter_bytes import filter_bytes
-from mcusim.kernels.calls.rescaling import Parameters, parameters
 from mcusim.kernels.calls.prepare import Places, data_inputs
+from mcusim.kernels.calls.rescaling import Parameters, parameters
 from mcusim.kernels.calls.structs import LAYOUTS, size_of
 from mcusim.kernels.compiler import SETS
 from mcusim.kernels.kernel_set import Kernel, KernelSet

@@ -71,7 +71,9 @@ class GuestProgram:
                     yield self.home(f"{name}{op.index}", len(array)), array
 
     def _rearranged(self) -> dict[int, bytes]:
-        """By tensor, filters in the order of their kernel and biases as it has them. Raises ProgramError for one read in two orders."""
+        """By tensor, filters in the order of their kernel, and biases as it has them.
+
+        Raises ProgramError for a filter that is read in two orders."""
         orders: dict[int, set[str]] = {}
         rearranged, biases = {}, {}
         for op, kernel in zip(self.graph.operators, self.kernels, strict=True):

@@ -51,9 +51,9 @@ class Kernel:
 
     ``in_place``: a formula, more than 0 where the output may begin where the input does. ``filter_order``: empty as in
     the model, ``chw`` with the channels in front. ``quick``: what decides whether outputs are rescaled by one product
-    (:mod:`mcusim.kernels.calls.rescaling`), empty where all take the same way. ``direct``: formulas with functions for some shapes, which compiled
-    code calls instead of ``symbol``, the first whose formula is more than 0; a third text has the techniques that the
-    function rests on, with blanks between them.
+    (:mod:`mcusim.kernels.calls.rescaling`), empty where all take the same way. ``direct``: formulas with functions for
+    some shapes, which compiled code calls instead of ``symbol``, the first whose formula is more than 0; a third text
+    has the techniques that the function rests on, with blanks between them.
     """
 
     operator: str

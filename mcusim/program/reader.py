@@ -57,7 +57,18 @@ HEADER = (
     "buffers",
     "warnings",
 )
-GEOMETRY = ("batch", "kernel", "stride", "dilation", "pad", "depth_multiplier", "inputs", "item", "types", "slow_channels")
+GEOMETRY = (
+    "batch",
+    "kernel",
+    "stride",
+    "dilation",
+    "pad",
+    "depth_multiplier",
+    "inputs",
+    "item",
+    "types",
+    "slow_channels",
+)
 TASK = ("id", "do", "lane", "op", "tile")
 OWN_KEYS = {
     "compute": ("tiles", "geometry", "rows", "operands"),
@@ -274,7 +285,9 @@ def _geometry(value: Any) -> Geometry:
     batch, *rest = (f.whole(v.get(k, 1), k, f.SIZE, 1) for k in ("batch", "depth_multiplier", "inputs", "item"))
     shape: list[Any] = [batch, *ends, *windows, *pads, *rest]
     shape.append(f.matching(v.get("types", "int8"), "types"))
-    g = Geometry(f.text(v["type"], "operator type"), *shape, f.whole(v.get("slow_channels", 0), "slow_channels", ends[5] + 1))
+    g = Geometry(
+        f.text(v["type"], "operator type"), *shape, f.whole(v.get("slow_channels", 0), "slow_channels", ends[5] + 1)
+    )
     if max(g.in_bytes, g.out_bytes) >= f.ADDRESSES or g.macs >= 1 << 48:
         raise f.FieldError("geometry is larger than 32-bit addresses and 2^48 MACs allow")
     return g

@@ -31,8 +31,9 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
 * ``compute``: ``tiles`` (how many the operator has); ``geometry`` (``type``, ``in`` and ``out`` as ``[h, w, c]``, and
   where they differ from the default ``batch`` 1, ``kernel`` [1, 1], ``stride`` [1, 1], ``dilation`` [1, 1],
   ``pad`` [top 0, bottom 0, left 0, right 0], ``depth_multiplier`` 1, ``inputs`` 1, ``item`` 1, ``types`` int8,
-  ``slow_channels`` 0, output channels outside of a quick way that the kernel has); ``rows`` as ``[out_row, out_rows, in_row, in_rows]``; ``operands``, a list of ``[role, access, region, address,
-  bytes]`` with access ``r``, ``w`` or ``rw``.
+  ``slow_channels`` 0, output channels outside of a quick way that the kernel has); ``rows`` as ``[out_row,
+  out_rows, in_row, in_rows]``; ``operands``, a list of ``[role, access, region, address, bytes]`` with access ``r``,
+  ``w`` or ``rw``.
 * ``transfer``: ``kind`` (input, input1, filter, bias, multiplier, shift, output), spans ``from`` and ``to``,
   ``request``, ``part`` and ``parts`` (of a request that was split), ``priority`` (higher pre-empts lower). One that
   firmware started has its stream's ``setting``: ``beat``, ``burst``, ``to_beat``, ``to_burst``, ``threshold`` and

@@ -59,17 +59,17 @@ def _channel_arrays(graph: Graph, op: Operator) -> tuple[bytes, bytes]:
     scales = weights.quantization.scales if weights.quantization else ()
     if len(scales) not in (1, channels):
         raise ModelError(f"filter '{weights.name}' has {len(scales)} scales for {channels} output channels")
-    first, last = Q.real_scale(source), Q.real_scale(output)
-    if op.traits.per_channel and source.dtype == "uint8":
-        reals = [float(Q.F32(first) * Q.F32(scales[0])) / last]
-    else:
-        reals = [first * float(Q.F32(scale)) / last for scale in scales]
-    return _multipliers_and_shifts(tuple(reals) * (channels // len(scales)))
+    single = op.traits.per_channel and source.dtype == "uint8"
+    multipliers, shifts = _scales(Q.real_scale(source), scales[:1] if single else scales, Q.real_scale(output), single)
+    times = channels if single else channels // len(scales)
+    return (multipliers, shifts) if times == 1 else (multipliers * times, shifts * times)
 
 
 @lru_cache(maxsize=512)
-def _multipliers_and_shifts(reals: tuple[float, ...]) -> tuple[bytes, bytes]:
-    multipliers, shifts = zip(*(Q.quantize_multiplier(real) for real in reals), strict=True)
+def _scales(first: float, scales: tuple[float, ...], last: float, single: bool) -> tuple[bytes, bytes]:
+    """``single``: with a product in float32."""
+    products = (float(Q.F32(first) * Q.F32(scale)) if single else first * float(Q.F32(scale)) for scale in scales)
+    multipliers, shifts = zip(*(Q.quantize_multiplier(product / last) for product in products), strict=True)
     return words(multipliers), words(shifts)
 
 

@@ -1,12 +1,14 @@
 """What a kernel's output channels are rescaled by, and which of them its quick way does not take.
 
-A set whose functions have a quick way, one product and a shift to the right (``sets/tinyengine/tinyengine.h``), names in
-its manifest what decides over it (``quick``): ``filters``, all of a convolution's channels or none; ``channels``, each by
-itself; ``sum`` and ``product``, the scales of ADD and MUL. An output channel whose value no input can change, as that of
-weights that training has left at zero, gets a bias, a multiplier and a shift which that way takes; results are LiteRT's.
+A set whose functions have a quick way, one product and a shift to the right (``sets/tinyengine/tinyengine.h``), names
+in its manifest what decides over it (``quick``): ``filters``, all of a convolution's channels or none; ``channels``,
+each by itself; ``sum`` and ``product``, the scales of ADD and MUL. An output channel whose value no input can change,
+as that of weights that training has left at zero, gets a bias, a multiplier and a shift which that way takes; results
+are LiteRT's.
 
-Not modelled: channels of filters that are not constants, and of a bias that operators with other scales share: they have
-LiteRT's figures, and the plain way where they need it.
+Not modelled: channels of filters that are not constants, and of a bias that operators with other scales share: they
+have LiteRT's figures, and the plain way where they need it; functions that have no quick way without a bias, but for
+those of ``filters``.
 """
 
 from __future__ import annotations
@@ -53,7 +55,10 @@ def parameters(graph: Graph, op: Operator, kernel: Kernel) -> Parameters | None:
         return Parameters(own, *arrays)
     source = graph.tensors[op.inputs[op.traits.data_input]]
     layer = _Layer(*arrays, op.traits.depthwise, _ends(source), id(weights.data), id(data), weights.data, data)
-    return _settled(layer, kernel.quick, data is None or _alike(graph, op, bias))
+    settled = _settled(layer, kernel.quick, True)
+    if settled.bias == own or _alike(graph, op, bias):
+        return settled
+    return _settled(layer, kernel.quick, False)
 
 
 def slow_channels(graph: Graph, op: Operator, kernel: Kernel, g: Geometry) -> int:

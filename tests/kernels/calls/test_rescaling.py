@@ -70,7 +70,10 @@ def test_every_channel_gives_what_litert_gives(kind: str) -> None:
         weights, zero = graph.tensors[1].data, graph.tensors[0].quantization
         assert weights is not None and zero is not None and graph.tensors[2].data is not None
         for channel, (mine, its) in enumerate(zip(ours, before, strict=True)):
-            bias, taps = int(graph.tensors[2].data[channel]), weights[..., channel] if kind[0] == "D" else weights[channel]
+            bias, taps = (
+                int(graph.tensors[2].data[channel]),
+                weights[..., channel] if kind[0] == "D" else weights[channel],
+            )
             if mine == (bias, *its):
                 continue
             changed += 1
@@ -78,7 +81,10 @@ def test_every_channel_gives_what_litert_gives(kind: str) -> None:
             inputs = [*ends, *(np.array([draw.randint(-128, 127) for _ in range(taps.size)]) for _ in range(20))]
             for values in inputs:
                 products = int((taps.astype(int).ravel() * (values.ravel() - zero.zero_points[0])).sum())
-                assert byte(quick(mine[0] + products, *mine[1:])) == byte(litert(bias + products, *its)), (seed, channel)
+                assert byte(quick(mine[0] + products, *mine[1:])) == byte(litert(bias + products, *its)), (
+                    seed,
+                    channel,
+                )
     assert changed > 100
 
 

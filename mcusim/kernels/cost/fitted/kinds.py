@@ -111,7 +111,10 @@ _QUICK = {  # functions of the set tinyengine that have a quick way, and their n
     **{f"tinyengine_depthwise_{k}x{k}_{stride}_alone": "channel_alone" for k in (3, 5, 7) for stride in (1, 2)},
     "tinyengine_depthwise_plane": "plane_by_pairs",
 }
-_ROLLED = {"pairs_of_a_depth": "pairs_of_pixels", "byte_patches": "byte_patches_rolled"}  # the plain way has no unrolled loop
+_ROLLED = {
+    "pairs_of_a_depth": "pairs_of_pixels",
+    "byte_patches": "byte_patches_rolled",
+}  # the plain way has no unrolled loop
 _CASES = {
     "cmsis_conv-pointwise": "pointwise",
     "cmsis_conv-columns": "conv",

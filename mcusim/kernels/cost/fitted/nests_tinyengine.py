@@ -3,8 +3,9 @@
 Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. Two columns lie in each other: groups of
 four elements of the first, then of the second, four words in all. Not modelled: what
 :mod:`mcusim.kernels.cost.fitted.nest` does not model; which of a depthwise convolution's channels are not rescaled by
-one product (the first so many of a call are taken to be), windows that are not square without a bias, outputs that are clamped to less than the range of a byte, which take a pass of their own, and depthwise windows of more
-than 128 pairs of taps.
+one product (the first so many of a call are taken to be), windows that are not square without a bias, outputs that are
+clamped to less than the range of a byte, which take a pass of their own, and depthwise windows of more than 128 pairs
+of taps.
 """
 
 from __future__ import annotations
@@ -261,7 +262,7 @@ def patches(call: NestCall, how: int) -> None:
             step(call, 3, 1)
             if how == TAPS:
                 taps_of_patch(call, image, y, x, to)
-            elif how == IMAGE or how == ROLLED or call.in_c & 3:
+            elif how in (IMAGE, ROLLED) or call.in_c & 3:
                 bytes_of_patch(call, image, y, x, to)
             else:
                 rows_of_patch(call, image, y, x, to)
@@ -455,7 +456,8 @@ def pairs_of_plane(call: NestCall, at: int, width: int) -> None:
 
 @native
 def plane_by_pairs(call: NestCall) -> None:
-    """``tinyengine_depthwise_plane``: call, cleared, channel, row, four, one, line, output, filter_row, pair, ...; plain ones from 25."""
+    """``tinyengine_depthwise_plane``: call, cleared, channel, row, four, one, line, output, filter_row, pair, ...;
+    plain ones from 25."""
     width, height = (call.out_w - 1) * call.stride_w + call.kernel_w, (call.rows - 1) * call.stride_h + call.kernel_h
     step(call, 1, 1)
     cleared(call, width, height)
