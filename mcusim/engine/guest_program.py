@@ -144,7 +144,7 @@ class GuestProgram:
     def _check(self, task: Compute) -> None:
         op, kernel = self.graph.operators[task.operator], self.kernel(task)
         where = f"task {task.id} (operator {op.index} {op.type})"
-        if replace(task.geometry, slow_channels=0) != geometry(self.graph, op):
+        if replace(task.geometry, slow_channels=0, clamped=0) != geometry(self.graph, op):
             raise ProgramError(f"{where}: its geometry is not that of the model's operator")
         needs: dict[str, tuple[int, int]] = {"scratch": (kernel.scratch_bytes(task.geometry), 1)}
         needs["output"] = (1, len(op.outputs))

@@ -22,7 +22,8 @@ class Geometry:
     ``item`` is the bytes per activation element (1 for int8/uint8). ``pad_*`` are zero rows/columns around the input.
     ``inputs`` is the number of activation inputs (2 for ADD; CONCATENATION: as many as it has). ``types`` is that of
     input and output, ``uint8``, or of both where they differ, ``int8_to_float32``. ``slow_channels``: how many output
-    channels the planned kernel does not rescale in its quick way (:mod:`mcusim.kernels.calls.rescaling`).
+    channels the planned kernel does not rescale in its quick way, ``clamped``: 1 where it clamps outputs in a pass of
+    their own (both: :mod:`mcusim.kernels.calls.rescaling`).
     """
 
     type: str
@@ -48,6 +49,7 @@ class Geometry:
     item: int = 1
     types: str = "int8"
     slow_channels: int = 0
+    clamped: int = 0
 
     @property
     def traits(self) -> Traits:

@@ -68,6 +68,7 @@ GEOMETRY = (
     "item",
     "types",
     "slow_channels",
+    "clamped",
 )
 TASK = ("id", "do", "lane", "op", "tile")
 OWN_KEYS = {
@@ -285,9 +286,11 @@ def _geometry(value: Any) -> Geometry:
     batch, *rest = (f.whole(v.get(k, 1), k, f.SIZE, 1) for k in ("batch", "depth_multiplier", "inputs", "item"))
     shape: list[Any] = [batch, *ends, *windows, *pads, *rest]
     shape.append(f.matching(v.get("types", "int8"), "types"))
-    g = Geometry(
-        f.text(v["type"], "operator type"), *shape, f.whole(v.get("slow_channels", 0), "slow_channels", ends[5] + 1)
-    )
+    shape += [
+        f.whole(v.get("slow_channels", 0), "slow_channels", ends[5] + 1),
+        f.whole(v.get("clamped", 0), "clamped", 2),
+    ]
+    g = Geometry(f.text(v["type"], "operator type"), *shape)
     if max(g.in_bytes, g.out_bytes) >= f.ADDRESSES or g.macs >= 1 << 48:
         raise f.FieldError("geometry is larger than 32-bit addresses and 2^48 MACs allow")
     return g

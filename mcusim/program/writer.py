@@ -31,7 +31,8 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
 * ``compute``: ``tiles`` (how many the operator has); ``geometry`` (``type``, ``in`` and ``out`` as ``[h, w, c]``, and
   where they differ from the default ``batch`` 1, ``kernel`` [1, 1], ``stride`` [1, 1], ``dilation`` [1, 1],
   ``pad`` [top 0, bottom 0, left 0, right 0], ``depth_multiplier`` 1, ``inputs`` 1, ``item`` 1, ``types`` int8,
-  ``slow_channels`` 0, output channels outside of a quick way that the kernel has); ``rows`` as ``[out_row,
+  ``slow_channels`` 0, output channels outside of a quick way that the kernel has, ``clamped`` 0, 1 for a pass that
+  clamps the outputs); ``rows`` as ``[out_row,
   out_rows, in_row, in_rows]``; ``operands``, a list of ``[role, access, region, address, bytes]`` with access ``r``,
   ``w`` or ``rw``.
 * ``transfer``: ``kind`` (input, input1, filter, bias, multiplier, shift, output), spans ``from`` and ``to``,
@@ -80,6 +81,7 @@ PAIRS = {
     "dilation": ("dilation_h", "dilation_w"),
 }
 PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
+OF_KERNEL = ("slow_channels", "clamped")  # of the kernel that it was planned for
 
 
 def write_program(program: Program, file: str | Path | TextIO) -> None:
@@ -173,7 +175,7 @@ def _geometry(g: Geometry) -> dict[str, Any]:
         fields["pad"] = pad
     ones = {"batch": g.batch, "depth_multiplier": g.depth_multiplier, "inputs": g.inputs, "item": g.item}
     fields |= {key: value for key, value in ones.items() if value != 1}
-    fields |= {"slow_channels": g.slow_channels} if g.slow_channels else {}
+    fields |= {key: getattr(g, key) for key in OF_KERNEL if getattr(g, key)}
     return fields if g.types == "int8" else fields | {"types": g.types}
 
 

@@ -394,6 +394,28 @@ def square(m: Maker) -> Graph:
     return unclamped(_depthwise(m, (size, size)))
 
 
+RANGE_ALONE = " range"  # in the name of a graph: the pass over its outputs alone
+
+
+def range_alone(m: Maker) -> Graph:
+    """Of a convolution whose outputs are clamped to less than the range of a byte."""
+    graph = columns(m)
+    op = graph.operators[0]
+    clamped = replace(op, options={**op.options, "activation": "RELU6"})
+    return replace(graph, name=f"micro{RANGE_ALONE}", operators=(clamped,))
+
+
+def of_many_taps(m: Maker) -> Graph:
+    """Patches of more bytes than are put together at a time, pixels whose channels are no multiple of 4."""
+    size, depth = m.pick(
+        ((3, 3), 29), ((3, 3), 33), ((5, 5), 11), ((5, 5), 18), ((7, 7), 6), ((7, 1), 41), ((1, 7), 62)
+    )
+    stride, out = m.pick(1, 1, 2), m.pick(*[width for width in WIDTHS if width <= 24])
+    height, width = _sides(m, size[0] * size[1] * depth * out // stride**2)
+    source = (min(height, 8) + size[0] - 1, min(width, 8) + size[1] - 1, depth)
+    return unclamped(convolution(m, size, source, out, stride, padding=m.pick("SAME", "VALID")))
+
+
 def plainly(shapes: Callable[[Maker], Graph]) -> Callable[[Maker], Graph]:
     """Calls with output channels that are not rescaled in the quick way: some are scaled by 0.5 to 4."""
 
@@ -431,6 +453,9 @@ OF_TINYENGINE: tuple[Case, ...] = (
     ("DEPTHWISE_CONV_2D", left_out(square, "unrolling", "tiling"), 40, 2 * MOST),
     ("CONV_2D", left_out(of_a_depth, "unrolling"), 40, 4 * MOST),
     ("CONV_2D", left_out(of_an_image, "unrolling"), 20, 4 * MOST),
+    ("CONV_2D", of_many_taps, 40, 4 * MOST),
+    ("CONV_2D", range_alone, 20, MOST),
+    ("CONV_2D", plainly(of_many_taps), 20, 4 * MOST),
     ("CONV_2D", plainly(of_a_depth), 60, 4 * MOST),
     ("CONV_2D", plainly(of_any_depth), 30, 4 * MOST),
     ("CONV_2D", plainly(of_an_image), 20, 4 * MOST),

@@ -25,6 +25,7 @@ from mcusim.kernels.calls.structs import LAYOUTS
 from mcusim.kernels.kernel_set import CHANNELS, FILTERS, PRODUCT, SUM, Kernel
 from mcusim.model.geometry import Geometry, geometry
 from mcusim.model.graph import Graph, Operator, Tensor
+from mcusim.model.operators import FUSED
 
 LARGEST_BIAS = (1 << 29) - 1  # the quick way's: products of at most 2^28 are added to it, and it is doubled
 MOST_PRODUCTS = 1 << 13  # of 2^15 each
@@ -73,10 +74,17 @@ def slow_channels(graph: Graph, op: Operator, kernel: Kernel, g: Geometry) -> in
 
 
 def geometry_for(graph: Graph, op: Operator, kernel: Kernel) -> Geometry:
-    """That of ``op``, with the channels that take the plain way of ``kernel``."""
+    """That of ``op``, with the channels that take the plain way of ``kernel``, and whether it clamps outputs in a pass
+    of their own: a quick way of convolutions knows the range of a byte alone."""
     g = geometry(graph, op)
     slow = slow_channels(graph, op, kernel, g)
-    return replace(g, slow_channels=slow) if slow else g
+    clamped = int(kernel.quick in (FILTERS, CHANNELS) and _is_clamped(graph, op))
+    return replace(g, slow_channels=slow, clamped=clamped) if slow or clamped else g
+
+
+def _is_clamped(graph: Graph, op: Operator) -> bool:
+    activation, output = op.options.get("activation", "NONE"), graph.tensors[op.outputs[0]]
+    return activation in FUSED and Q.activation_range(activation, output) != Q.limits(output.dtype)
 
 
 def _is_quick(graph: Graph, op: Operator, kernel: Kernel) -> bool:
@@ -140,7 +148,7 @@ def _settled(layer: _Layer, rule: str, may_change: bool) -> Parameters:
     slow = (shift >= 0) | (shift <= -31)
     if bias is not None:
         slow |= np.abs(bias) > LARGEST_BIAS
-    for channel in np.flatnonzero(slow) if may_change else ():
+    for channel in np.flatnonzero(slow).tolist() if may_change else ():
         constant = _constant(layer.sums(channel), int(multiplier[channel]), int(shift[channel]))
         figures = None if constant is None else _figures(constant, layer.sums(channel), bias, channel)
         if figures is not None:

@@ -59,8 +59,8 @@ KINDS: tuple[Callable[[random.Random], Channel], ...] = (
 
 
 def with_odd_channels(graph: Graph, seed: int) -> Graph:
-    """``graph`` with such channels in about two of three convolutions: one, some or all of them; one in twelve has no
-    bias."""
+    """``graph`` with such channels in about two of three convolutions: one, some or all of them; a depthwise one
+    in ten has no bias, which LiteRT's CONV_2D has to have."""
     draw, tensors, operators = random.Random(f"channels {seed}"), list(graph.tensors), list(graph.operators)
     for op in graph.operators:
         if op.type not in ("CONV_2D", "DEPTHWISE_CONV_2D") or tensors[op.inputs[0]].dtype != "int8":
@@ -72,7 +72,7 @@ def with_odd_channels(graph: Graph, seed: int) -> Graph:
             for channel in chosen:
                 same = kind if draw.random() < 0.7 else draw.choice(KINDS)
                 _put(tensors, op, channel, same(draw))
-        if draw.random() < 0.08:
+        if op.traits.depthwise and draw.random() < 0.1:
             operators[op.index] = replace(op, inputs=op.inputs[:2])
     return replace(graph, tensors=tuple(tensors), operators=tuple(operators), sha256=f"{graph.sha256} {seed}")
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcusim.errors import UnsupportedError
-from mcusim.kernels.cost.fitted.kinds import KINDS, describe, kind_of, nest
+from mcusim.kernels.cost.fitted.kinds import KINDS, describe, kind_of, nest, passes
 from mcusim.kernels.cost.fitted.nest import ONE
 from mcusim.kernels.cost.fitted.nest_call import LEVELS, ListedWord, NestCall, NestOperand
 from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, LevelCost, Profile
@@ -44,7 +44,20 @@ def replay_call(memory: MemoryState, call: Call, profile: Profile, costs: CoreCo
 
     What it waits for is counted in the memory's regions. Raises UnsupportedError for a kind without costs.
     """
-    kind, nest_call = _nest_call(call, profile)
+    sizes = _sizes(call, _places(call))
+    kinds = (_kind(call, sizes, profile), *passes(_symbol(call, profile), call.geometry))
+    return sum(_replay_kind(memory, call, profile, costs, _Code(kind, code)) for kind in kinds)
+
+
+class _Code(NamedTuple):
+    """What is executed, and where its code is."""
+
+    kind: str
+    address: int
+
+
+def _replay_kind(memory: MemoryState, call: Call, profile: Profile, costs: CoreCosts, executed: _Code) -> int:
+    (kind, code), nest_call = executed, _nest_call(call, profile)
     if kind not in costs.fitted:
         raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
     fitted_costs = costs.fitted[kind]
@@ -93,7 +106,7 @@ class DeviceFault(NamedTuple):
 def device_fault(memory: MemoryState, call: Call, profile: Profile) -> DeviceFault | None:
     """The first access of the call that a core without unaligned accesses to Device memory faults on; the memory state
     is only looked at. Not modelled: where the first is inside a loop body."""
-    kind, nest_call = _nest_call(call, profile)
+    kind, nest_call = kernel_kind(call.geometry, call.rows, call.operands, profile), _nest_call(call, profile)
     nest_call.seeks_fault, nest_call.memory = 1, memory
     for output, size in _outputs(call):
         nest_call.output, nest_call.output_size = output, size
@@ -135,23 +148,29 @@ def _sizes(call: Call, places: Sequence[tuple[int, int]]) -> dict[str, int]:
 
 
 def _kind(call: Call, sizes: Mapping[str, int], profile: Profile) -> str:
-    g = call.geometry
+    symbol = _symbol(call, profile)
+    if not symbol:
+        return _LIKE.get(call.geometry.traits.costed_as, "reference_move")
+    return kind_of(symbol, call.geometry, sizes)
+
+
+def _symbol(call: Call, profile: Profile) -> str:
+    """The function that is called; empty for an operator that the set does not have."""
     assert profile.compiled is not None
-    kernel = profile.compiled.kernels.get((g.type, g.types))
-    return kind_of(kernel.called_for(g).symbol, g, sizes) if kernel else _LIKE.get(g.traits.costed_as, "reference_move")
+    kernel = profile.compiled.kernels.get((call.geometry.type, call.geometry.types))
+    return kernel.called_for(call.geometry).symbol if kernel else ""
 
 
-def _nest_call(call: Call, profile: Profile) -> tuple[str, NestCall]:
+def _nest_call(call: Call, profile: Profile) -> NestCall:
     g, rows, places = call.geometry, call.rows, _places(call)
     sizes = _sizes(call, places)
-    kind = _kind(call, sizes, profile)
     nest_call = empty_call(places)
     describe(nest_call, g, rows, sizes)
     for role, address, _ in call.operands:
         if role in _FIELDS:
             setattr(nest_call, role, address)
     nest_call.structure, nest_call.bytewise = call.node, profile.set == "cmsis-nano"
-    return kind, nest_call
+    return nest_call
 
 
 def empty_call(inputs: Sequence[tuple[int, int]]) -> NestCall:

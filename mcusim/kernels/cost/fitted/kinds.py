@@ -87,6 +87,7 @@ _NESTS: Mapping[str, str] = {
         ("channel_by_channel", "channel_alone"),
         f"{_PLANE} taps line together single {_loops('fours', 'ones', 'groups', 'singles', 'lines')} {_PLAIN_CHANNEL}",
     ),
+    "range_pass": f"call element {_loops('elements')}",
     "pad_by_words": "call row filled filled_byte copied copied_byte",
     "plane_by_pairs": f"{_PLANE} line output filter_row pair {_loops('fours', 'ones', 'pairs', 'rows')} filter_tap odd"
     f" {_PLAIN_CHANNEL}",
@@ -101,6 +102,7 @@ _NESTS: Mapping[str, str] = {
     "normalized": "call row square element",
     "transposed": "call clear input row outside tap mac output",
 }
+RANGE = "tinyengine_range"  # the pass over outputs that are clamped to less than the range of a byte
 _QUICK = {  # functions of the set tinyengine that have a quick way, and their nests
     "tinyengine_conv_1x1": "pairs_of_pixels",
     **{f"tinyengine_conv_1x1_{depth}": "pairs_of_a_depth" for depth in (8, 16, 24, 48)},
@@ -141,6 +143,7 @@ _CASES = {
     "cmsis_max_pool": "maxima",
     **_QUICK,
     **{f"{symbol}{PLAIN}": _ROLLED.get(nest, nest) for symbol, nest in _QUICK.items()},
+    RANGE: "range_pass",
     "tinyengine_pad": "pad_by_words",
     "tinyengine_depthwise_plain": "depthwise",
     "tinyengine_fully_connected": "vector_by_pairs",
@@ -272,6 +275,11 @@ def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
     if symbol == "tinyengine_pad" and (g.item > 1 or g.in_c != g.out_c):
         symbol = "reference_pad"
     return "reference_pad-wide" if symbol == "reference_pad" and g.item > 1 else symbol
+
+
+def passes(symbol: str, g: Geometry) -> tuple[str, ...]:
+    """Kinds of what function ``symbol`` calls behind the loops of its own kind."""
+    return (RANGE,) if g.clamped and symbol in _QUICK else ()
 
 
 def describe(call: NestCall, g: Geometry, rows: Tile, sizes: Mapping[str, int]) -> None:

@@ -3,9 +3,8 @@
 Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. Two columns lie in each other: groups of
 four elements of the first, then of the second, four words in all. Not modelled: what
 :mod:`mcusim.kernels.cost.fitted.nest` does not model; which of a depthwise convolution's channels are not rescaled by
-one product (the first so many of a call are taken to be), windows that are not square without a bias, outputs that are
-clamped to less than the range of a byte, which take a pass of their own, and depthwise windows of more than 128 pairs
-of taps.
+one product (the first so many of a call are taken to be), windows that are not square without a bias, and depthwise
+windows of more than 128 pairs of taps.
 """
 
 from __future__ import annotations
@@ -476,6 +475,17 @@ def plane_by_pairs(call: NestCall) -> None:
                 pairs_of_plane(call, call.scratch + 2 * (y * call.stride_h * width + x * call.stride_w), width)
                 step(call, 8, 1)
                 store(call, call.output + (y * call.out_w + x) * call.out_c + c, 1)
+
+
+@native
+def range_pass(call: NestCall) -> None:
+    """``tinyengine_range``, over all outputs: call, element, loop."""
+    step(call, 1, 1)
+    iterations(call, 3, call.output_elements)
+    for i in range(call.output_elements):
+        load(call, call.output + i, 1)
+        store(call, call.output + i, 1)
+    step(call, 2, call.output_elements)
 
 
 @native
