@@ -394,6 +394,15 @@ def square(m: Maker) -> Graph:
     return unclamped(_depthwise(m, (size, size)))
 
 
+def enlarged(m: Maker) -> Graph:
+    """Of the same shapes, with an output whose scale is smaller than that of the result."""
+    graph = same_shapes(m)
+    scale = m.pick(0.002, 0.0008) if m.kind == "MUL" else m.pick(8e-8, 3e-8)
+    tensors = list(graph.tensors)
+    tensors[-1] = replace(tensors[-1], quantization=Quantization((scale,), (m.pick(-128, 0, 3),)))
+    return replace(graph, tensors=tuple(tensors))
+
+
 RANGE_ALONE = " range"  # in the name of a graph: the pass over its outputs alone
 
 
@@ -453,6 +462,8 @@ OF_TINYENGINE: tuple[Case, ...] = (
     ("DEPTHWISE_CONV_2D", left_out(square, "unrolling", "tiling"), 40, 2 * MOST),
     ("CONV_2D", left_out(of_a_depth, "unrolling"), 40, 4 * MOST),
     ("CONV_2D", left_out(of_an_image, "unrolling"), 20, 4 * MOST),
+    ("ADD", enlarged, 16, 0),
+    ("MUL", enlarged, 16, 0),
     ("CONV_2D", of_many_taps, 40, 4 * MOST),
     ("CONV_2D", range_alone, 20, MOST),
     ("CONV_2D", plainly(of_many_taps), 20, 4 * MOST),

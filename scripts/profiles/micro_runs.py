@@ -128,6 +128,9 @@ class Bench:
         self.entry(symbol)
         sizes = {f"input{n}": graph.tensors[i].bytes for n, i in enumerate(_read(op))}
         sizes |= {"output": graph.tensors[op.outputs[0]].bytes}
+        own = parameters(graph, op, self.kernel(graph, op))
+        if own is not None and own.bias is not None:
+            sizes["bias"] = len(own.bias)
         return fitted.kind_of(symbol, geometry_for(graph, op, self.kernel(graph, op)), sizes), sizes
 
     def run(self, graph: Graph, op: Operator, seed: int = 0) -> Measured:

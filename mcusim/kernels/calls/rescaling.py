@@ -7,8 +7,7 @@ as that of weights that training has left at zero, gets a bias, a multiplier and
 are LiteRT's.
 
 Not modelled: channels of filters that are not constants, and of a bias that operators with other scales share: they
-have LiteRT's figures, and the plain way where they need it; functions that have no quick way without a bias, but for
-those of ``filters``.
+have LiteRT's figures, and the plain way where they need it.
 """
 
 from __future__ import annotations

@@ -144,7 +144,8 @@ def _places(call: Call) -> list[tuple[int, int]]:
 
 def _sizes(call: Call, places: Sequence[tuple[int, int]]) -> dict[str, int]:
     """Bytes by role."""
-    return {f"input{i}": size for i, (_, size) in enumerate(places)} | {"output": _outputs(call)[0][1]}
+    sizes = {role: size for role, _, size in call.operands if role == "bias"}
+    return sizes | {f"input{i}": size for i, (_, size) in enumerate(places)} | {"output": _outputs(call)[0][1]}
 
 
 def _kind(call: Call, sizes: Mapping[str, int], profile: Profile) -> str:

@@ -87,7 +87,7 @@ _NESTS: Mapping[str, str] = {
         ("channel_by_channel", "channel_alone"),
         f"{_PLANE} taps line together single {_loops('fours', 'ones', 'groups', 'singles', 'lines')} {_PLAIN_CHANNEL}",
     ),
-    "range_pass": f"call element {_loops('elements')}",
+    "range_pass": f"call four one {_loops('fours', 'ones')}",
     "pad_by_words": "call row filled filled_byte copied copied_byte",
     "plane_by_pairs": f"{_PLANE} line output filter_row pair {_loops('fours', 'ones', 'pairs', 'rows')} filter_tap odd"
     f" {_PLAIN_CHANNEL}",
@@ -102,6 +102,7 @@ _NESTS: Mapping[str, str] = {
     "normalized": "call row square element",
     "transposed": "call clear input row outside tap mac output",
 }
+_PLANE_BY_PAIRS = "tinyengine_depthwise_plane"  # which without a bias has the plain way alone
 RANGE = "tinyengine_range"  # the pass over outputs that are clamped to less than the range of a byte
 _QUICK = {  # functions of the set tinyengine that have a quick way, and their nests
     "tinyengine_conv_1x1": "pairs_of_pixels",
@@ -111,7 +112,7 @@ _QUICK = {  # functions of the set tinyengine that have a quick way, and their n
     "tinyengine_conv_taps": "tap_patches",
     **{f"tinyengine_depthwise_{k}x{k}_{stride}": "channel_by_channel" for k in (3, 5, 7) for stride in (1, 2)},
     **{f"tinyengine_depthwise_{k}x{k}_{stride}_alone": "channel_alone" for k in (3, 5, 7) for stride in (1, 2)},
-    "tinyengine_depthwise_plane": "plane_by_pairs",
+    _PLANE_BY_PAIRS: "plane_by_pairs",
 }
 _ROLLED = {
     "pairs_of_a_depth": "pairs_of_pixels",
@@ -151,6 +152,8 @@ _CASES = {
     "tinyengine_add-broadcast": "binary",
     "tinyengine_mul-same": "binary",
     "tinyengine_mul-broadcast": "binary",
+    f"tinyengine_add{PLAIN}": "binary",
+    f"tinyengine_mul{PLAIN}": "binary",
     **dict.fromkeys(("tinyengine_average_pool", "tinyengine_max_pool"), "pool_by_fours"),
     "reference_join": "join",
     "reference_move": "move",
@@ -268,9 +271,10 @@ def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
         return f"{symbol}-rows"
     if symbol in _ELEMENTS:
         same = sizes.get("input0") == sizes.get("input1", sizes.get("input0")) == sizes.get("output")
-        same = same and not g.slow_channels
+        if same and g.slow_channels:
+            return f"{symbol}{PLAIN}"
         return f"{symbol}-{'same' if same else 'broadcast'}"
-    if g.slow_channels and symbol in _QUICK:
+    if symbol in _QUICK and (g.slow_channels or (symbol == _PLANE_BY_PAIRS and "bias" not in sizes)):
         return f"{symbol}{PLAIN}"
     if symbol == "tinyengine_pad" and (g.item > 1 or g.in_c != g.out_c):
         symbol = "reference_pad"
@@ -279,7 +283,7 @@ def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
 
 def passes(symbol: str, g: Geometry) -> tuple[str, ...]:
     """Kinds of what function ``symbol`` calls behind the loops of its own kind."""
-    return (RANGE,) if g.clamped and symbol in _QUICK else ()
+    return (RANGE,) if g.clamped and symbol in (*_QUICK, "tinyengine_depthwise_plain") else ()
 
 
 def describe(call: NestCall, g: Geometry, rows: Tile, sizes: Mapping[str, int]) -> None:

@@ -3,8 +3,7 @@
 Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. Two columns lie in each other: groups of
 four elements of the first, then of the second, four words in all. Not modelled: what
 :mod:`mcusim.kernels.cost.fitted.nest` does not model; which of a depthwise convolution's channels are not rescaled by
-one product (the first so many of a call are taken to be), windows that are not square without a bias, and depthwise
-windows of more than 128 pairs of taps.
+one product (the first so many of a call are taken to be), and depthwise windows of more than 128 pairs of taps.
 """
 
 from __future__ import annotations
@@ -463,7 +462,7 @@ def plane_by_pairs(call: NestCall) -> None:
     for c in range(call.in_c):
         gathered(call, c, width, height)
         is_quick(call, c)
-        if c < call.slow_channels:
+        if c < call.slow_channels or call.bias == 0:
             plain_channel(call, c, width, 25)
             continue
         scales(call, c)
@@ -479,13 +478,19 @@ def plane_by_pairs(call: NestCall) -> None:
 
 @native
 def range_pass(call: NestCall) -> None:
-    """``tinyengine_range``, over all outputs: call, element, loop."""
+    """``tinyengine_range``, over all outputs: call, four, one, their loops."""
+    count = call.output_elements
     step(call, 1, 1)
-    iterations(call, 3, call.output_elements)
-    for i in range(call.output_elements):
+    iterations(call, 4, count // 4)
+    iterations(call, 7, count & 3)
+    for i in range(0, count - 3, 4):
+        load(call, call.output + i, 4)
+        store(call, call.output + i, 4)
+    for i in range(count // 4 * 4, count):
         load(call, call.output + i, 1)
         store(call, call.output + i, 1)
-    step(call, 2, call.output_elements)
+    step(call, 2, count // 4)
+    step(call, 3, count & 3)
 
 
 @native

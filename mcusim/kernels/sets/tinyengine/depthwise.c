@@ -197,7 +197,7 @@ int32_t tinyengine_depthwise_plane(const struct conv_call *call) {
         gather(c, p, (const int8_t *)c->input + i);
         (few && quick_channel(c, i) ? paired_channel : plain_channel)(call, p, i);
     }
-    if (few) tinyengine_range(call);
+    tinyengine_range(call);
     return 0;
 }
 
@@ -229,6 +229,7 @@ int32_t tinyengine_depthwise_plain(const struct conv_call *c) {
             }
         }
     }
+    tinyengine_range(c);
     return 0;
 }
 

@@ -27,7 +27,10 @@ void tinyengine_last_filter(const struct conv_call *c, int32_t quick, const uint
 
 void tinyengine_range(const struct conv_call *c) {
     const int32_t least = c->least, most = c->most;
+    const uint32_t lows = ((uint32_t)least & 0xFF) * 0x01010101u, highs = ((uint32_t)most & 0xFF) * 0x01010101u;
+    int32_t n = c->batch * c->out_h * c->out_w * c->out_c;
     int8_t *out = c->output;
     if (least <= -128 && most >= 127) return;
-    for (int32_t n = c->batch * c->out_h * c->out_w * c->out_c; n > 0; n--, out++) *out = (int8_t)clamp(*out, least, most);
+    for (; n >= 4; n -= 4, out += 4) *(any_word *)out = smaller_bytes(larger_bytes(word(out), lows), highs);
+    for (; n > 0; n--, out++) *out = (int8_t)smaller_bytes(larger_bytes((uint32_t)*out, lows), highs);
 }

@@ -14,32 +14,6 @@ INLINE struct window window_of(const struct pool_call *c, const int8_t *image, i
     return (struct window){image + top * step + left * c->channels, larger(0, rows), larger(0, columns), step};
 }
 
-#ifdef __ARM_FEATURE_DSP
-INLINE uint32_t larger_bytes(uint32_t a, uint32_t b) {
-    uint32_t found;
-    __asm__("ssub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(found) : "r"(a), "r"(b) : "cc");
-    return found;
-}
-INLINE uint32_t smaller_bytes(uint32_t a, uint32_t b) {
-    uint32_t found;
-    __asm__("ssub8 %0, %1, %2\n\tsel %0, %2, %1" : "=&r"(found) : "r"(a), "r"(b) : "cc");
-    return found;
-}
-#else
-INLINE uint32_t byte_at(uint32_t x, int32_t place) { return x & 0xFFu << place; }
-INLINE int32_t is_larger(uint32_t a, uint32_t b, int32_t place) { return (int8_t)(a >> place) > (int8_t)(b >> place); }
-INLINE uint32_t larger_bytes(uint32_t a, uint32_t b) {
-    uint32_t found = 0;
-    for (int32_t i = 0; i < 32; i += 8) found |= byte_at(is_larger(a, b, i) ? a : b, i);
-    return found;
-}
-INLINE uint32_t smaller_bytes(uint32_t a, uint32_t b) {
-    uint32_t found = 0;
-    for (int32_t i = 0; i < 32; i += 8) found |= byte_at(is_larger(a, b, i) ? b : a, i);
-    return found;
-}
-#endif
-
 INLINE int8_t mean(const struct pool_call *c, int32_t sum, int32_t count) {
     const int32_t half = count >> 1, rounded = sum > 0 ? sum + half : sum - half;
     return (int8_t)clamp(count ? rounded / count : 0, c->least, c->most);

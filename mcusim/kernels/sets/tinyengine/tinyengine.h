@@ -49,6 +49,16 @@ INLINE int32_t high_rounded(int32_t a, int32_t b) { /* ab / 2^32 to the nearest,
     __asm__("smmulr %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
     return high;
 }
+INLINE uint32_t larger_bytes(uint32_t a, uint32_t b) { /* of four pairs */
+    uint32_t bytes;
+    __asm__("ssub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(bytes) : "r"(a), "r"(b) : "cc");
+    return bytes;
+}
+INLINE uint32_t smaller_bytes(uint32_t a, uint32_t b) {
+    uint32_t bytes;
+    __asm__("ssub8 %0, %1, %2\n\tsel %0, %2, %1" : "=&r"(bytes) : "r"(a), "r"(b) : "cc");
+    return bytes;
+}
 INLINE int32_t byte_of(int32_t value) { /* the nearest one */
     int32_t byte;
     __asm__("ssat %0, #8, %1" : "=r"(byte) : "r"(value));
@@ -60,6 +70,16 @@ INLINE int32_t byte_of_half(int32_t value) { /* that of value / 2, rounded down 
     return byte;
 }
 #else
+INLINE uint32_t byte_by_byte(uint32_t a, uint32_t b, int32_t larger) {
+    uint32_t bytes = 0;
+    for (int32_t i = 0; i < 32; i += 8) {
+        const int32_t x = (int8_t)(a >> i), y = (int8_t)(b >> i);
+        bytes |= (uint32_t)(uint8_t)((x > y) == larger ? x : y) << i;
+    }
+    return bytes;
+}
+INLINE uint32_t larger_bytes(uint32_t a, uint32_t b) { return byte_by_byte(a, b, 1); }
+INLINE uint32_t smaller_bytes(uint32_t a, uint32_t b) { return byte_by_byte(a, b, 0); }
 INLINE int32_t byte_of(int32_t value) { return clamp(value, -128, 127); }
 INLINE int32_t byte_of_half(int32_t value) { return clamp(value >> 1, -128, 127); }
 INLINE int32_t low_half(uint32_t x) { return (int16_t)(x & 0xFFFF); }
@@ -90,10 +110,10 @@ INLINE int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
 /* From sums to output bytes. `quick`: no sum can reach 2^30 and all shifts are to the right: then the product of the doubled
    sum by the multiplier is one SMMULR; halves are rounded away from zero by adding the sign, 1 before the last bit is
    shifted out, and SSAT clamps to the range of a byte; tinyengine_range() clamps all outputs to a smaller one afterwards.
-   Other sums take the plain way, in one function for all shapes. */
+   Other sums take the plain way, in one function for all shapes: scale() of fixed_point.h without a branch on data. */
 struct finish {
     const struct conv_call *call; /* for functions that are not inlined: copies whose address they get leave registers */
-    int32_t offset, least, most, quick;
+    int32_t offset, quick;
 };
 struct rescale { /* of an output channel; where it is quick, the shift is to the right and one bit short */
     int32_t multiplier, shift;
@@ -107,11 +127,15 @@ INLINE int32_t doubled_product(int32_t sum, const struct rescale *r) {
     return high_rounded((int32_t)((uint32_t)sum << 1), r->multiplier);
 }
 
+/* No multiplier is the least integer, whose square fits no fraction: |high| stays below 2^31. */
+INLINE int32_t plainly_scaled(int32_t sum, const struct rescale *r) {
+    const int32_t left = larger(r->shift, 0), right = larger(-r->shift, 0), rounds = -(right > 0);
+    const int32_t high = (int32_t)(((int64_t)shift_left(sum, left) * r->multiplier + (1ll << 30)) >> 31);
+    return (((high + ((high >> 31) & rounds)) >> (right + rounds)) - rounds) >> -rounds;
+}
+
 INLINE int8_t finished(int32_t quick, const struct finish *f, int32_t sum, const struct rescale *r) {
-    if (!quick) {
-        const uint32_t scaled = (uint32_t)scale(sum, r->multiplier, r->shift);
-        return (int8_t)clamp((int32_t)(scaled + (uint32_t)f->offset), f->least, f->most);
-    }
+    if (!quick) return (int8_t)byte_of((int32_t)((uint32_t)plainly_scaled(sum, r) + (uint32_t)f->offset));
     const int32_t high = doubled_product(sum, r);
     return (int8_t)byte_of_half(((high + (high >> 31)) >> r->shift) + (2 * f->offset + 1));
 }
@@ -128,10 +152,10 @@ INLINE int32_t quick_channel(const struct conv_call *c, int32_t channel) {
 INLINE struct finish finish_of(const struct conv_call *c, int32_t depth) {
     int32_t quick = c->bias && depth < 1 << 13;
     for (int32_t i = 0; i < c->out_c; i++) quick &= quick_channel(c, i);
-    return (struct finish){c, c->output_offset, c->least, c->most, quick};
+    return (struct finish){c, c->output_offset, quick};
 }
 
 INLINE struct finish plain_finish(const struct conv_call *c) {
-    return (struct finish){c, c->output_offset, c->least, c->most, 0};
+    return (struct finish){c, c->output_offset, 0};
 }
 #endif
