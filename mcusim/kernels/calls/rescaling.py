@@ -54,7 +54,7 @@ def parameters(graph: Graph, op: Operator, kernel: Kernel) -> Parameters | None:
     if kernel.quick not in (FILTERS, CHANNELS) or weights.data is None or (bias is not None and data is None):
         return Parameters(own, *arrays)
     source = graph.tensors[op.inputs[op.traits.data_input]]
-    layer = _Layer(*arrays, op.traits.depthwise, _ends(source), id(weights.data), id(data), weights.data, data)
+    layer = _Convolution(*arrays, op.traits.depthwise, _ends(source), id(weights.data), id(data), weights.data, data)
     settled = _settled(layer, kernel.quick, True)
     if settled.bias == own or _alike(graph, op, bias):
         return settled
@@ -68,8 +68,8 @@ def slow_channels(graph: Graph, op: Operator, kernel: Kernel, g: Geometry) -> in
         return 0 if _is_quick(graph, op, kernel) else g.out_c
     if kernel.quick == FILTERS and g.kernel_h * g.kernel_w * g.in_c >= MOST_PRODUCTS:
         return g.out_c
-    found = parameters(graph, op, kernel) if kernel.quick else None
-    return found.slow if found else 0
+    own = parameters(graph, op, kernel) if kernel.quick else None
+    return own.slow if own else 0
 
 
 def geometry_for(graph: Graph, op: Operator, kernel: Kernel) -> Geometry:
@@ -119,7 +119,7 @@ def _ends(source: Tensor) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class _Layer:
+class _Convolution:
     """What the figures of a convolution's channels follow from; arrays by their identity."""
 
     multiplier: bytes
@@ -140,7 +140,7 @@ class _Layer:
 
 
 @lru_cache(maxsize=512)
-def _settled(layer: _Layer, rule: str, may_change: bool) -> Parameters:
+def _settled(layer: _Convolution, rule: str, may_change: bool) -> Parameters:
     """The figures of all channels, constant ones in the quick way where they may be changed."""
     multiplier, shift = (np.frombuffer(part, "<i4").copy() for part in (layer.multiplier, layer.shift))
     bias = None if layer.bias is None else layer.bias.ravel().astype(np.int64)

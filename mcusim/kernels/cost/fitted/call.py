@@ -46,17 +46,17 @@ def replay_call(memory: MemoryState, call: Call, profile: Profile, costs: CoreCo
     """
     sizes = _sizes(call, _places(call))
     kinds = (_kind(call, sizes, profile), *passes(_symbol(call, profile), call.geometry))
-    return sum(_replay_kind(memory, call, profile, costs, _Code(kind, code)) for kind in kinds)
+    return sum(_replay_kind(memory, call, profile, costs, _Executed(kind, code)) for kind in kinds)
 
 
-class _Code(NamedTuple):
+class _Executed(NamedTuple):
     """What is executed, and where its code is."""
 
     kind: str
     address: int
 
 
-def _replay_kind(memory: MemoryState, call: Call, profile: Profile, costs: CoreCosts, executed: _Code) -> int:
+def _replay_kind(memory: MemoryState, call: Call, profile: Profile, costs: CoreCosts, executed: _Executed) -> int:
     (kind, code), nest_call = executed, _nest_call(call, profile)
     if kind not in costs.fitted:
         raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")

@@ -383,10 +383,10 @@ def plain_channel(call: NestCall, channel: int, width: int, level: int) -> None:
                 load(call, call.bias + 4 * channel, 4)
             iterations(call, level + 7, call.kernel_h)
             for i in range(call.kernel_h):
-                at = call.scratch + 2 * ((y * call.stride_h + i) * width + x * call.stride_w)
+                row = call.scratch + 2 * ((y * call.stride_h + i) * width + x * call.stride_w)
                 iterations(call, level + 4, call.kernel_w)
                 for k in range(call.kernel_w):
-                    load(call, at + 2 * k, 2)
+                    load(call, row + 2 * k, 2)
                     load(call, taps + i * call.kernel_w + k, 1)
                 step(call, level + 3, call.kernel_w)
                 step(call, level + 2, 1)

@@ -90,7 +90,8 @@ def test_nests_of_tinyengine_play_the_loads_and_stores(core: str) -> None:
         for seed in range(NEW, NEW + 12):
             one = measured(bench, (kind, shapes, "int8"), seed)
             kinds.add(one.kind)
-            for area in ("input0", "filter", "bias", "output", "scratch"):
+            shift_alone = one.kind.endswith("-plain")  # may decide over a channel, whose bias is not read then
+            for area in ("input0", "filter", *["bias"] * (not shift_alone), "output", "scratch"):
                 if not one.kind.endswith("-broadcast"):
                     assert one.played[area] == one.accesses[area], (one.kind, area, seed)
     assert len(kinds) >= 20
