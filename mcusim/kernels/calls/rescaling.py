@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mcusim.errors import ModelError
 from mcusim.kernels.calls import quantize as Q
 from mcusim.kernels.calls.call_bytes import Places, call_bytes, channel_arrays, words
 from mcusim.kernels.calls.structs import LAYOUTS
@@ -74,10 +75,14 @@ def slow_channels(graph: Graph, op: Operator, kernel: Kernel, g: Geometry) -> in
 
 def geometry_for(graph: Graph, op: Operator, kernel: Kernel) -> Geometry:
     """That of ``op``, with the channels that take the plain way of ``kernel``, and whether it clamps outputs in a pass
-    of their own: a quick way of convolutions knows the range of a byte alone."""
+    of their own: a quick way of convolutions knows the range of a byte alone. A network whose scales are not there, or
+    cannot be computed with, is taken to have none of both; to execute it is refused elsewhere."""
     g = geometry(graph, op)
-    slow = slow_channels(graph, op, kernel, g)
-    clamped = int(kernel.quick in (FILTERS, CHANNELS) and _is_clamped(graph, op))
+    try:
+        slow = slow_channels(graph, op, kernel, g)
+        clamped = int(kernel.quick in (FILTERS, CHANNELS) and _is_clamped(graph, op))
+    except ModelError:
+        return g
     return replace(g, slow_channels=slow, clamped=clamped) if slow or clamped else g
 
 
