@@ -29,6 +29,7 @@ from mcusim.model.operators import FUSED
 
 LARGEST_BIAS = (1 << 29) - 1  # the quick way's: products of at most 2^28 are added to it, and it is doubled
 MOST_PRODUCTS = 1 << 13  # of 2^15 each
+MOST_PAIRS = 128  # of taps of a depthwise window
 _FURTHEST = 255  # from the output's zero point: beyond that a byte is at its end
 
 
@@ -68,6 +69,8 @@ def slow_channels(graph: Graph, op: Operator, kernel: Kernel, g: Geometry) -> in
     if kernel.quick in (SUM, PRODUCT):
         return 0 if _is_quick(graph, op, kernel) else g.out_c
     if kernel.quick == FILTERS and g.kernel_h * g.kernel_w * g.in_c >= MOST_PRODUCTS:
+        return g.out_c
+    if kernel.quick == CHANNELS and g.kernel_h * (g.kernel_w + 1 >> 1) > MOST_PAIRS:
         return g.out_c
     own = parameters(graph, op, kernel) if kernel.quick else None
     return own.slow if own else 0
@@ -110,6 +113,8 @@ def _alike(graph: Graph, op: Operator, bias: Tensor | None) -> bool:
     """Whether all who read that bias have the same filter and scales, as patches of one operator."""
 
     def scales(user: Operator) -> tuple[object, ...]:
+        if not user.traits.parametric:
+            return (user.index,)
         source, output = user.inputs[user.traits.data_input], user.outputs[0]
         return user.type, user.inputs[1], graph.tensors[source].quantization, graph.tensors[output].quantization
 

@@ -127,3 +127,14 @@ def test_a_bias_that_other_scales_share_stays() -> None:
     own = parameters(both, both.operators[0], SET.kernel("CONV_2D"))
     assert own is not None and graph.tensors[2].data is not None
     assert own.bias == graph.tensors[2].data.tobytes() and own.slow == OUT
+
+
+def test_a_bias_that_an_operator_of_one_input_reads_stays() -> None:
+    graph = with_odd_channels(network(3), 3)
+    filters = graph.tensors[1]
+    dead = replace(filters, quantization=Quantization((2.0**-60,) * OUT, (0,) * OUT))
+    tensors = (graph.tensors[0], dead, *graph.tensors[2:], replace(graph.tensors[2], index=4, name="same", data=None))
+    reader = Operator(1, "RESHAPE", (2,), (4,), {})
+    both = replace(graph, tensors=tensors, operators=(replace(graph.operators[0], inputs=(0, 1, 2)), reader))
+    own = parameters(both, both.operators[0], SET.kernel("CONV_2D"))
+    assert own is not None and own.slow == OUT
