@@ -105,7 +105,7 @@ def columns(m: Maker) -> Graph:
 
 
 def _depthwise(m: Maker, size: tuple[int, int], **more: Any) -> Graph:
-    depth, stride = m.pick(*WIDTHS), m.pick(1, 1, 2)
+    depth, stride = m.pick(*more.pop("depths", WIDTHS)), m.pick(*more.pop("strides", (1, 1, 2)))
     height, width = _sides(m, 2 * size[0] * size[1] * depth * more.get("multiplier", 1))
     room = more.get("dilation", 1)
     source = (height + room * (size[0] - 1), width + room * (size[1] - 1), depth)
@@ -425,6 +425,44 @@ def of_many_taps(m: Maker) -> Graph:
     return unclamped(convolution(m, size, source, out, stride, padding=m.pick("SAME", "VALID")))
 
 
+FEW = (1, 2, 3, 4, 5, 6, 8, 12, 16)
+
+
+def long_windows(m: Maker) -> Graph:
+    """Depthwise, of many taps or of a stride that no function is unrolled for."""
+    size = m.pick((9, 9), (5, 7), (7, 5), (3, 9), (11, 11), (7, 7), (1, 9), (5, 5))
+    return unclamped(_depthwise(m, size, depths=FEW, strides=(3,) if size in ((5, 5), (7, 7)) else (1, 1, 2, 3)))
+
+
+def apart(m: Maker) -> Graph:
+    """Depthwise, of taps that are not next to each other."""
+    return unclamped(_depthwise(m, m.pick((3, 3), (5, 5)), dilation=m.pick(2, 2, 3), depths=FEW, strides=(1,)))
+
+
+def far_taps(m: Maker) -> Graph:
+    """Dilated convolutions of few channels and many taps."""
+    size, depth, out = m.pick((5, 5), (7, 7), (3, 3)), m.pick(1, 2, 3, 4, 6), m.pick(1, 2, 3, 4, 8)
+    dilation = m.pick(2, 3)
+    height, width = _sides(m, size[0] * size[1] * depth * out)
+    source = (height + dilation * (size[0] - 1), width + dilation * (size[1] - 1), depth)
+    return unclamped(convolution(m, size, source, out, 1, dilation, padding=m.pick("SAME", "VALID")))
+
+
+def few_pixels(m: Maker) -> Graph:
+    """Convolutions whose last pixel is alone, and is much of their work."""
+    size, depth = m.pick((3, 3), (5, 5), (9, 9), (4, 4), (1, 5)), m.pick(4, 8, 12, 16, 32, 64)
+    most = m.macs // (4 * size[0] * size[1] * depth)
+    out = m.pick(*[width for width in WIDTHS if width <= max(2, most)])
+    source = (size[0], size[1] + m.pick(0, 0, 2, 4), depth)
+    return unclamped(convolution(m, size, source, out, padding="VALID"))
+
+
+def of_few_channels(m: Maker) -> Graph:
+    """Pointwise, of one to three groups of four elements."""
+    depth, out = m.pick(1, 2, 3, 4, 4, 5, 6, 12), m.pick(1, 2, 3, 5, 8, 16, 24, 32, 48)
+    return unclamped(convolution(m, (1, 1), (*_sides(m, depth * out), depth), out))
+
+
 def plainly(shapes: Callable[[Maker], Graph]) -> Callable[[Maker], Graph]:
     """Calls with output channels that are not rescaled in the quick way: some are scaled by 0.5 to 4."""
 
@@ -475,6 +513,15 @@ OF_TINYENGINE: tuple[Case, ...] = (
     ("DEPTHWISE_CONV_2D", plainly(square), 240, 2 * MOST),
     ("DEPTHWISE_CONV_2D", plainly(unclamped_of(depthwise_columns)), 60, 2 * MOST),
     ("DEPTHWISE_CONV_2D", plainly(left_out(square, "tiling")), 200, 2 * MOST),
+    ("DEPTHWISE_CONV_2D", long_windows, 60, 2 * MOST),
+    ("DEPTHWISE_CONV_2D", plainly(long_windows), 120, 2 * MOST),
+    ("DEPTHWISE_CONV_2D", apart, 30, 2 * MOST),
+    ("CONV_2D", far_taps, 30, MOST),
+    ("CONV_2D", plainly(far_taps), 30, MOST),
+    ("CONV_2D", few_pixels, 30, 4 * MOST),
+    ("CONV_2D", plainly(few_pixels), 60, 4 * MOST),
+    ("CONV_2D", of_few_channels, 40, MOST),
+    ("CONV_2D", plainly(of_few_channels), 40, MOST),
     *OWN[6:],
 )
 OF_SET = {"tinyengine": OF_TINYENGINE, "reference": PLAIN, "cmsis-2020": OF_2020, "cmsis-2020-os": OF_2020}

@@ -27,6 +27,7 @@ from mcusim.model.geometry import Geometry, geometry
 from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.operators import FUSED
 
+WORD = 4  # bytes
 LARGEST_BIAS = (1 << 29) - 1  # the quick way's: products of at most 2^28 are added to it, and it is doubled
 MOST_PRODUCTS = 1 << 13  # of 2^15 each
 MOST_PAIRS = 128  # of taps of a depthwise window
@@ -45,11 +46,13 @@ class Parameters(NamedTuple):
 
 def parameters(graph: Graph, op: Operator, kernel: Kernel) -> Parameters | None:
     """Those of ``op`` for ``kernel``; None for operators without. Raises ModelError as
-    :func:`mcusim.kernels.calls.call_bytes.channel_arrays`."""
+    :func:`mcusim.kernels.calls.call_bytes.channel_arrays`, and for a bias that is not one value a channel."""
     arrays = channel_arrays(graph, op)
     if arrays is None:
         return None
-    bias = _bias(graph, op)
+    bias, channels = _bias(graph, op), len(arrays[0]) // WORD
+    if bias is not None and bias.elements != channels:
+        raise ModelError(f"bias '{bias.name}' has {bias.elements} elements for {channels} output channels")
     own = None if bias is None or bias.data is None else bias.data.tobytes()
     weights = graph.tensors[op.inputs[1]]
     data = None if bias is None else bias.data

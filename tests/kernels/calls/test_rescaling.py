@@ -10,6 +10,7 @@ from math import floor
 import numpy as np
 import pytest
 
+from mcusim.errors import ModelError
 from mcusim.kernels.calls.call_bytes import channel_arrays
 from mcusim.kernels.calls.rescaling import parameters, slow_channels
 from mcusim.kernels.kernel_set import load_set
@@ -140,3 +141,21 @@ def test_a_bias_that_an_operator_of_one_input_reads_stays() -> None:
     both = replace(graph, tensors=tensors, operators=(replace(graph.operators[0], inputs=(0, 1, 2)), reader))
     own = parameters(both, both.operators[0], SET.kernel("CONV_2D"))
     assert own is not None and own.slow == OUT
+
+
+@pytest.mark.parametrize("count", [0, 1, OUT + 1])
+def test_a_bias_of_another_length_is_refused(count: int) -> None:
+    graph = network(3)
+    bias = replace(graph.tensors[2], shape=(count,), data=np.zeros(count, np.int32))
+    graph = replace(graph, tensors=(*graph.tensors[:2], bias, *graph.tensors[3:]))
+    with pytest.raises(ModelError, match=f"has {count} elements for {OUT} output channels"):
+        parameters(graph, graph.operators[0], SET.kernel("CONV_2D"))
+
+
+def test_a_depthwise_window_of_many_taps_has_the_plain_way() -> None:
+    """Of 128 pairs of taps at most the quick way's sums fit."""
+    graph = network(3, "DEPTHWISE_CONV_2D")
+    op, kernel = graph.operators[0], SET.kernel("DEPTHWISE_CONV_2D")
+    g = replace(geometry(graph, op), kernel_h=16, kernel_w=16)
+    assert slow_channels(graph, op, kernel, g) == 0
+    assert slow_channels(graph, op, kernel, replace(g, kernel_w=17)) == g.out_c

@@ -233,3 +233,21 @@ def test_scratch_is_that_of_the_set() -> None:
     assert profile.scratch_bytes(conv) == 2 * 5 * 5 * 3 * 2
     plain = Geometry("CONV_2D", 1, 32, 32, 3, 32, 32, 32, kernel_h=5, kernel_w=5, types="uint8")
     assert profile.scratch_bytes(plain) == 0
+
+
+# shapes and channels of tinyengine that few micro-runs have, and by how much their costs may err
+RARE = [
+    ("DEPTHWISE_CONV_2D", M.plainly(M.long_windows)), ("DEPTHWISE_CONV_2D", M.apart), ("CONV_2D", M.far_taps),
+    ("CONV_2D", M.plainly(M.few_pixels)), ("CONV_2D", M.of_few_channels),
+]  # fmt: skip
+
+
+@few(3)
+@pytest.mark.parametrize(("kind", "shapes"), RARE)
+def test_tinyengine_s_costs_hold_for_rare_shapes(core: str, kind: str, shapes: Any) -> None:
+    bench, costs, errors = Bench(core, "tinyengine", alone=True), load_profile("tinyengine-gcc12").core(core), []
+    for seed in range(NEW, NEW + 4):
+        run = measured(bench, (kind, shapes, "int8"), seed)
+        cost = np.array([costs.fitted[run.kind].levels[name][:2] for name in KINDS[run.kind].levels])
+        errors.append(abs(run.counts[: len(cost)] @ cost.sum(axis=1) / (run.cycles + run.fetch) - 1))
+    assert np.median(errors) <= 0.05, errors
