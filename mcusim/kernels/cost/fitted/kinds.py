@@ -33,6 +33,7 @@ def _loops(*names: str) -> str:
 _TWO_COLUMNS = (
     f"widened widened_rest {_loops('widened')} output quad rest odd odd_quad {_loops('quads')}"  # from the fourth on
 )
+_PATCHES = f"call checked pixel {_TWO_COLUMNS} patch_row outside edge word byte twin"
 _PLANE = "call cleared channel row four one"
 _PLAIN_CHANNEL = f"plain plain_output plain_row plain_tap {_loops('plain_taps', 'plain_rows')}"
 PLAIN = "-plain"  # behind the name of a function with a quick way: calls that have channels outside of it
@@ -79,10 +80,8 @@ _NESTS: Mapping[str, str] = {
     "resize_nearest": f"call row {' '.join(_COPY)} " + _loops(*_COPIES),
     "resize_bilinear": "call row pixel element",
     **dict.fromkeys(("pairs_of_pixels", "pairs_of_a_depth"), f"call checked pair {_TWO_COLUMNS}"),
-    **dict.fromkeys(
-        ("window_patches", "byte_patches", "byte_patches_rolled", "tap_patches"),
-        f"call checked pixel {_TWO_COLUMNS} patch_row outside edge word byte twin",
-    ),
+    **dict.fromkeys(("window_patches", "byte_patches", "byte_patches_rolled"), _PATCHES),
+    "tap_patches": f"{_PATCHES} {_loops('elements')}",
     **dict.fromkeys(
         ("channel_by_channel", "channel_alone"),
         f"{_PLANE} taps line together single {_loops('fours', 'ones', 'groups', 'singles', 'lines')} {_PLAIN_CHANNEL}",

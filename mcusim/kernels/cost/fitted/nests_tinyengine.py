@@ -213,7 +213,7 @@ def put(call: NestCall, to: int, count: int) -> None:
 
 @native
 def taps_of_patch(call: NestCall, image: int, y: int, x: int, to: int) -> None:
-    """Tap by tap onto the stack, so many bytes at a time: tap 17, outside 18 and byte 21 of an element."""
+    """Tap by tap onto the stack, 256 bytes at a time: tap 17, outside 18 and byte 21 an element; their loop 23."""
     depth, left = call.in_c, call.kernel_h * call.kernel_w * call.in_c
     have = 0
     for i in range(call.kernel_h):
@@ -222,6 +222,7 @@ def taps_of_patch(call: NestCall, image: int, y: int, x: int, to: int) -> None:
             inside = 0 <= iy < call.in_h and 0 <= ix < call.in_w
             source = call.input + ((image * call.in_h + iy) * call.in_w + ix) * depth
             step(call, 17, 1)
+            iterations(call, 23, depth)
             for k in range(depth):
                 if inside:
                     load(call, source + k, 1)
