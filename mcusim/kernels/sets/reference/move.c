@@ -50,24 +50,50 @@ int32_t reference_move(const struct move_call *call)
     return 0;
 }
 
-static int outside(const struct move_call *call, int axis, int32_t index)
+static int is_inside(const struct move_call *call, int axis, int32_t index)
 {
-    return index < call->before[axis] || index >= call->before[axis] + call->inside[axis];
+    return index >= call->before[axis] && index < call->before[axis] + call->inside[axis];
 }
 
+/* Behind `count` elements of padding. */
+static uint8_t *filled(uint8_t *output, int32_t count, int32_t item, int32_t value)
+{
+    if (item == 1) {
+        memset(output, value, (size_t)count);
+    } else if (item == 4) {
+        for (int32_t i = 0; i < count; i++)
+            ((int32_t *)(void *)output)[i] = value;
+    } else {
+        for (int32_t i = 0; i < count; i++)
+            for (int32_t b = 0; b < item; b++)
+                output[i * item + b] = (uint8_t)(value >> 8 * b);
+    }
+    return output + count * item;
+}
+
+/* Rows filled and copied whole: of the last axis, or of the last two where the last one is not padded. */
 int32_t reference_pad(const struct move_call *call)
 {
+    const int32_t item = call->item, value = call->value, last = call->inside[4] == call->shape[4] ? 3 : 4;
+    const int32_t unit = last == 3 ? call->shape[4] : 1, rows = last == 3 ? 1 : call->shape[3];
+    const int32_t before = call->before[last] * unit, row = call->inside[last] * unit;
+    const int32_t behind = call->shape[last] * unit - before - row;
     const uint8_t *input = call->input;
     uint8_t *output = call->output;
     for (int32_t a = 0; a < call->shape[0]; a++)
         for (int32_t b = 0; b < call->shape[1]; b++)
             for (int32_t c = 0; c < call->shape[2]; c++)
-                for (int32_t d = 0; d < call->shape[3]; d++)
-                    for (int32_t e = 0; e < call->shape[4]; e++) {
-                        int is_padding = outside(call, 0, a) || outside(call, 1, b) || outside(call, 2, c)
-                                         || outside(call, 3, d) || outside(call, 4, e);
-                        for (int32_t i = 0; i < call->item; i++)
-                            *output++ = is_padding ? (uint8_t)(call->value >> 8 * i) : *input++;
+                for (int32_t d = 0; d < rows; d++) {
+                    const int is_row = is_inside(call, 0, a) && is_inside(call, 1, b) && is_inside(call, 2, c)
+                                       && (last == 3 || is_inside(call, 3, d));
+                    if (!is_row) {
+                        output = filled(output, before + row + behind, item, value);
+                        continue;
                     }
+                    output = filled(output, before, item, value);
+                    memcpy(output, input, (size_t)(row * item));
+                    output = filled(output + row * item, behind, item, value);
+                    input += row * item;
+                }
     return 0;
 }
