@@ -75,7 +75,7 @@ _NESTS: Mapping[str, str] = {
     "unary": "call element",
     "softmax": "call row largest sum element",
     "move": f"call {' '.join(_COPY)} " + _loops(*_COPIES),
-    "pad": "call row outside element",
+    "pad": f"call row {' '.join(_COPY)} {_loops(*_COPIES)} filled filled_word filled_byte filled_element",
     "join": f"call piece {' '.join(_COPY)} " + _loops(*_COPIES),
     "resize_nearest": f"call row {' '.join(_COPY)} " + _loops(*_COPIES),
     "resize_bilinear": "call row pixel element",

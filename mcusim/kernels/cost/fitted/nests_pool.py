@@ -202,22 +202,36 @@ def move(call: NestCall) -> None:
 
 
 @native
+def filled(call: NestCall, to: int, size: int) -> int:
+    """Padding up to behind ``size`` bytes: memset 16, its word 17 and byte 18; 19 an element of several bytes."""
+    if call.element == 1:
+        clear(call, to, size, 16)
+    else:
+        for i in range(0, size, call.element):
+            store(call, to + i, call.element)
+        step(call, 19, size // call.element)
+    return to + size
+
+
+@native
 def pad(call: NestCall) -> None:
-    """``reference_pad``: call, row, outside, element."""
-    step(call, 1, 1)
+    """``reference_pad``, whose last axis is not padded: call, row, (copy, word, byte, shifted), then ``filled``."""
+    call.copy_level, call.copy_loops = 3, 7
+    pixel = call.out_c * call.element
+    row, left = call.in_w * pixel, call.pad_left * pixel
+    right = (call.out_w - call.in_w) * pixel - left
     source, to = call.input, call.output
-    for row in range(call.batch * call.rows * call.out_w):
-        y, x = row // call.out_w % call.rows - call.pad_top, row % call.out_w - call.pad_left
-        inside = 0 <= y < call.in_h and 0 <= x < call.in_w
+    step(call, 1, 1)
+    for n in range(call.batch * call.rows):
+        y = n % call.rows - call.pad_top
         step(call, 2, 1)
-        for _ in range(call.out_c):
-            for _byte in range(call.element):
-                if inside:
-                    load(call, source, 1)
-                    source += 1
-                store(call, to, 1)
-                to += 1
-            step(call, 4 if inside else 3, 1)
+        if 0 <= y < call.in_h:
+            to = filled(call, to, left)
+            copy(call, to, source, row)
+            source += row
+            to = filled(call, to + row, right)
+        else:
+            to = filled(call, to, left + row + right)
 
 
 @native

@@ -63,10 +63,12 @@ static uint8_t *filled(uint8_t *output, int32_t count, int32_t item, int32_t val
     } else if (item == 4) {
         for (int32_t i = 0; i < count; i++)
             ((int32_t *)(void *)output)[i] = value;
-    } else {
+    } else if (item == 2) {
         for (int32_t i = 0; i < count; i++)
-            for (int32_t b = 0; b < item; b++)
-                output[i * item + b] = (uint8_t)(value >> 8 * b);
+            ((int16_t *)(void *)output)[i] = (int16_t)value;
+    } else {
+        for (int32_t i = 0; i < count * item; i++)
+            output[i] = (uint8_t)(value >> 8 * (i % item));
     }
     return output + count * item;
 }
