@@ -8,7 +8,7 @@ and again).
 
 from __future__ import annotations
 
-from mcusim.kernels.cost.fitted.nest import copy, iterations, load, step, store
+from mcusim.kernels.cost.fitted.nest import clear, copy, iterations, load, step, store
 from mcusim.kernels.cost.fitted.nest_call import NestCall
 from mcusim.native.functions import native
 
@@ -214,24 +214,37 @@ def filled(call: NestCall, to: int, size: int) -> int:
 
 
 @native
+def padded_pixels(call: NestCall, to: int, source: int) -> int:
+    """A row whose pixels become longer, what is new behind; the address behind it."""
+    own, pixel = call.in_c * call.element, call.out_c * call.element
+    to = filled(call, to, call.pad_left * pixel)
+    for x in range(call.in_w):
+        copy(call, to, source + x * own, own)
+        to = filled(call, to + own, pixel - own)
+    return filled(call, to, (call.out_w - call.in_w - call.pad_left) * pixel)
+
+
+@native
 def pad(call: NestCall) -> None:
-    """``reference_pad``, whose last axis is not padded: call, row, (copy, word, byte, shifted), then ``filled``."""
+    """``reference_pad``: call, row, (copy, word, byte, shifted), then ``filled``; no axis before the rows is padded."""
     call.copy_level, call.copy_loops = 3, 7
     pixel = call.out_c * call.element
-    row, left = call.in_w * pixel, call.pad_left * pixel
-    right = (call.out_w - call.in_w) * pixel - left
+    row, left = call.in_w * call.in_c * call.element, call.pad_left * pixel
     source, to = call.input, call.output
     step(call, 1, 1)
     for n in range(call.batch * call.rows):
         y = n % call.rows - call.pad_top
         step(call, 2, 1)
-        if 0 <= y < call.in_h:
+        if not 0 <= y < call.in_h:
+            to = filled(call, to, call.out_w * pixel)
+        elif call.in_c != call.out_c:
+            to = padded_pixels(call, to, source)
+            source += row
+        else:
             to = filled(call, to, left)
             copy(call, to, source, row)
             source += row
-            to = filled(call, to + row, right)
-        else:
-            to = filled(call, to, left + row + right)
+            to = filled(call, to + row, call.out_w * pixel - left - row)
 
 
 @native
