@@ -207,9 +207,10 @@ def filled(call: NestCall, to: int, size: int) -> int:
     if call.element == 1:
         clear(call, to, size, 16)
     else:
-        for i in range(0, size, call.element):
-            store(call, to + i, call.element)
-        step(call, 19, size // call.element)
+        count = size // call.element
+        for i in range(count):
+            store(call, to + i * call.element, call.element)
+        step(call, 19, count)
     return to + size
 
 
