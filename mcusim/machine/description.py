@@ -114,6 +114,7 @@ class Sram:
     clock: int  # Hz
     read_latency: Duration  # single read, or the first beat of a line fill
     write_latency: Duration
+    fetch_latency: Duration  # of code past the caches, each read of the core's bus width
     dma_latency: Duration  # of a DMA's read, beyond its data cycle on the bus
     read_arbitration: Duration  # in the bus matrix, of the first of a core's reads back to back, past the caches
 
@@ -145,6 +146,7 @@ class Flash:
     wait_states: int
     line: int  # bytes read at once
     read_latency: Duration  # bus path beyond the wait states
+    fetch_latency: Duration  # the same of code past the caches, where there is no accelerator
     accelerator: Accelerator | None
     wait_state_clocks: tuple[int, ...] = ()  # Hz, the fastest bus clock for 0, 1, 2 ... wait states
 

@@ -103,6 +103,7 @@ _MATRIX = Default(
 )
 _STREAM_FIFO = Default(lambda _: 16, "ST RM0090, DMA: 4 words a stream", basis="datasheet", text=lambda _: "16 B")
 _THRESHOLD = Default(lambda _: "1/2", "ST RM0090, DMA_SxFCR: its value after reset", basis="datasheet", text=str)
+_FETCH = Default(lambda scope: scope["read_latency"], "as data", "read_latency")
 _DMA_SRAM = Default(lambda scope: scope["read_latency"], "as the core's", "read_latency")
 _ARBITRATION = Default(
     lambda _: d.Duration(Fraction(0), "cycles"),
@@ -234,6 +235,7 @@ DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
             "clock": clock(_SRAM_CLOCK),
             "read_latency": duration("hclk"),
             "write_latency": duration("hclk"),
+            "fetch_latency": duration("hclk", default=_FETCH),
             "dma_latency": duration("hclk", default=_DMA_SRAM),
             "read_arbitration": duration("hclk", default=_ARBITRATION),
         },
@@ -244,6 +246,7 @@ DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
             "wait_states": count(0, 15),
             "line": size(4, power=True, high=256),
             "read_latency": duration("hclk"),
+            "fetch_latency": duration("hclk", default=_FETCH),
             "accelerator": Table(ACCELERATOR, _filled(d.Accelerator), absent="none"),
             "wait_state_clocks": clocks(),
         },

@@ -187,6 +187,7 @@ class Builder:
     def _sram(self, state: RegionState, device: Sram) -> None:
         machine = self.machine
         state.read_latency = ticks(machine, device.read_latency, device.clock)
+        state.fetch_latency = ticks(machine, device.fetch_latency, device.clock)
         state.write_latency = ticks(machine, device.write_latency, device.clock)
         state.dma_latency = ticks(machine, device.dma_latency, device.clock)
         state.arbitration = ticks(machine, device.read_arbitration, machine.bus.clock)
@@ -198,6 +199,7 @@ class Builder:
         hclk = Fraction(machine.core.clock, machine.bus.clock)
         state.wait = round(device.wait_states * hclk * TICK)
         state.read_latency = 0 if alias else ticks(machine, device.read_latency, machine.bus.clock)
+        state.fetch_latency = 0 if alias else ticks(machine, device.fetch_latency, machine.bus.clock)
         state.line_shift, state.beat = _log2(device.line), round(hclk * TICK)
         state.code_lines = state.current_line = state.prefetched_line = -1
         if accelerator is not None:

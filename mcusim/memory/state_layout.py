@@ -163,6 +163,7 @@ class RegionState(Struct):
 
     kind: int  # TCM, SRAM, FLASH, SDRAM, QSPI
     read_latency: int
+    fetch_latency: int  # of code past the caches
     write_latency: int
     beat: int
     width_shift: int  # log2 of the bytes of a beat

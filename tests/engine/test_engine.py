@@ -156,7 +156,7 @@ def test_equal_priorities_share_the_controller() -> None:
 def shared(machine: Machine, region: str) -> Machine:
     """``region`` as a plain SRAM: an access occupies it for a cycle and costs no wait."""
     memory = dict(machine.memory)
-    memory[region] = replace(memory[region], device=Sram(32, machine.core.clock, ZERO, ZERO, ZERO, ZERO))
+    memory[region] = replace(memory[region], device=Sram(32, machine.core.clock, ZERO, ZERO, ZERO, ZERO, ZERO))
     return replace(machine, memory=memory)
 
 

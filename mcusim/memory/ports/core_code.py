@@ -70,11 +70,15 @@ def code(memory: MemoryState, addresses: AddressRange, address: int, stop: int, 
             if region.latched_line != line:
                 region.reads += 1
                 region.read_bytes += 1 << region.line_shift
-            return devices.flash_line(memory, region, address)
+            wait = devices.flash_line(memory, region, address)
+            return wait + region.fetch_latency - region.read_latency if wait else 0
         return flash_accelerator.fetch(memory, region, line)
     words = ((stop - 1) >> memory.bus_shift) - (address >> memory.bus_shift) + 1
     region.reads += words
     region.read_bytes += words << memory.bus_shift
+    if region.kind == L.SRAM:
+        region.occupied += words * region.beat
+        return words * region.fetch_latency
     stream = memory.other_stream
     stream.size, stream.write, stream.gap, stream.interleaved = 1 << memory.bus_shift, 0, work // words, 0
     return devices.run(memory, region, stream, address, words)

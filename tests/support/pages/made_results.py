@@ -20,7 +20,7 @@ def make_region(name: str, kind: Any, base: int, bytes: int) -> Region:
     device = (
         Qspi(CLOCK, 1, 1, 4, 24, 10, 2, NO_TIME)
         if kind == "qspi"
-        else Sram(32, CLOCK, NO_TIME, NO_TIME, NO_TIME, NO_TIME)
+        else Sram(32, CLOCK, NO_TIME, NO_TIME, NO_TIME, NO_TIME, NO_TIME)
     )
     return Region(name, kind, base, bytes, (), "uncached", True, True, device)
 
