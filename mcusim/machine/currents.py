@@ -78,6 +78,7 @@ class PowerTable:
     sdram_per_mhz: float  # A/MHz
     qspi_per_mhz: float
     dma_per_mhz: float
+    peripherals_per_mhz: float
     scale: Mapping[str, PowerScale]
 
 
@@ -104,6 +105,7 @@ class Currents:
             supply=table.supply,
             energy_per_byte=table.energy_per_byte,
             qspi_idle=idle,
+            peripherals=table.peripherals_per_mhz * clocks.core / 1e6,
             scale=self.scale(clocks.core, self.setting),
             followed=frozenset(name for name in drawn if self._moved(name, clocks)),
             **drawn,

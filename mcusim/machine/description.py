@@ -305,6 +305,7 @@ class Power:
     stalled: float | None = None  # A in place of ``run`` while the core waits for data; None: as ``run``
     sleep: float | None = None  # A in place of ``run`` while the core sleeps (WFI), its clocks on; None: as ``run``
     qspi_idle: float = 0.0  # A of ``qspi_active`` that a QSPI draws while nothing reads it
+    peripherals: float = 0.0  # A that the microcontroller's peripherals may draw besides ``run``, all of them on
     scale: PowerScale | None = None  # that of the regulator at the core's clock
     followed: frozenset[str] = frozenset()  # the currents whose figures hold at another clock than the machine has
 

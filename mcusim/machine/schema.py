@@ -130,6 +130,7 @@ _UNIFIED = Default(lambda _: False, "data reads have lines of their own", "data_
 _STALLED = Default(lambda scope: scope["run"], "as while it runs", "run", text=str)
 _SLEEP = Default(lambda scope: scope["stalled"], "as while it waits for data", "stalled", text=str)
 _NO_BOARD = Default(lambda _: 0.0, "all of it is the microcontroller's", text=lambda _: "0 mA")
+_PERIPHERALS = Default(lambda _: 0.0, "as ``run`` was measured", text=lambda _: "0 mA/MHz")
 _FLAT = Default(lambda _: 0.0, "as at any clock", text=lambda _: "0 mA/MHz")
 
 
@@ -329,6 +330,7 @@ POWER: dict[str, Field | Table | Each] = {
     "sdram_per_mhz": current_per_clock(_FLAT),
     "qspi_per_mhz": current_per_clock(_FLAT),
     "dma_per_mhz": current_per_clock(_FLAT),
+    "peripherals_per_mhz": current_per_clock(_PERIPHERALS),
     "scale": Each(lambda _: Table(SCALE, lambda name, values: d.PowerScale(name=name, **values)), absent="defaults"),
 }
 

@@ -6,13 +6,16 @@ A firmware's own schedule has neither: what was published is of inferences. Not 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mcusim.engine.run import Run
 from mcusim.machine.description import Machine
+from mcusim.measurements.interval.builds import builds_of
 from mcusim.measurements.interval.intervals import interval
 from mcusim.measurements.interval.situation import situation
 from mcusim.measurements.published.deviation import differs_from_published
 from mcusim.measurements.published.matching import published_for, published_for_program
-from mcusim.results.energy import Energy
+from mcusim.results.energy import Energy, with_peripherals
 from mcusim.results.measurement.interval import Interval
 from mcusim.results.measurement.measured import Measured
 from mcusim.run_config.settings import RunRequest
@@ -34,4 +37,8 @@ def interval_of(request: RunRequest, machine: Machine, run: Run, energy: Energy)
     chosen = request.settings
     deviation = differs_from_published(run.header, machine, chosen.run)
     kernels = chosen.kernels.label(run.kernels)
-    return interval(situation(run, request.program, machine, kernels, deviation), energy)
+    features = situation(run, request.program, machine, kernels, deviation)
+    if request.program is not None and not chosen.kernels.named:
+        builds = chosen.options.runtime.builds
+        features = replace(features, builds=builds_of(run, request.program, machine.core.isa, kernels, builds))
+    return interval(replace(features, peripherals=round(with_peripherals(energy, machine), 3)), energy)

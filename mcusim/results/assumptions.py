@@ -75,6 +75,8 @@ def _counts(figure: Figure, run: Run, machine: Machine, sleeps: bool) -> bool:
     name = rest.partition(".")[0]
     if table == "memory":
         alone = rest.endswith(".read_arbitration") and run.fidelity == "replay"  # emulation alone has it
+        past = machine.instruction_cache is None or machine.memory[name].attribute in ("uncached", "device")
+        alone = alone or (rest.endswith(".fetch_latency") and not past)
         unused = machine.memory[name].alias_port and ".accelerator." in rest  # a replay reads nothing through an alias
         return name in set(_regions(run)) and not unused and not alone
     if table == "peripherals":

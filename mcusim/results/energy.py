@@ -97,6 +97,12 @@ def delivered(machine: Machine, usage: Usage) -> Energy:
     return Energy(latency_ms=1e3 * usage.seconds, energy_mj=1e3 * joules, supply_current_ma=1e3 * mean)
 
 
+def with_peripherals(of: Energy, machine: Machine) -> float:
+    """``of`` over a run on ``machine``, with all of the peripherals on that ``run`` is without, over itself."""
+    more = machine.power.supply * machine.power.peripherals * of.latency_ms
+    return 1 + more / of.energy_mj if of.energy_mj > 0 else 1.0
+
+
 SLEEP_BAND = (0.8, 3.7)
 """What a current asleep may be in parts of the tables', which have the peripherals off: 0.8, as the run current of one
 part differs by 20 % between measurements (power of the NUCLEO-L4R5ZI in MLPerf Tiny), to 3.7 with all peripherals on

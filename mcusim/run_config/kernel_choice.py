@@ -6,7 +6,7 @@ are made. Not modelled: profiles of sets given by path.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mcusim.errors import ProgramError, UsageError
@@ -20,7 +20,8 @@ FIDELITIES = ("replay", "emulate")
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """What ``--kernels`` chose. ``name`` is as chosen: a name, or a path unless ``shipped``.
+    """What ``--kernels`` chose. ``name`` is as chosen: a name, or a path unless ``shipped``; the default where it is
+    not ``named``.
 
     Two are equal when they were chosen alike; the files of a path may have changed between them.
     """
@@ -29,6 +30,7 @@ class Kernels:
     set: KernelSet | None = field(default=None, repr=False, compare=False)
     profile: Profile | None = field(default=None, repr=False, compare=False)
     shipped: bool = True
+    named: bool = True
 
     def cost_profile(self) -> Profile:
         """What ``replay`` plays. Raises UsageError for a set that no profile was fitted to."""
@@ -90,7 +92,7 @@ def resolve(name: str | None, fidelity: str, runtime: Runtime | None = None) -> 
     Raises UsageError for a name that is neither, or lacks what is needed; InputError for a file that cannot be used.
     """
     if name is None:
-        name = default_kernels(fidelity, runtime)
+        return replace(resolve(default_kernels(fidelity, runtime), fidelity, runtime), named=False)
     if name in profile_names():
         profile = load_profile(name)
         kernels = Kernels(name, None if profile.set is None else load_set(profile.set), profile)

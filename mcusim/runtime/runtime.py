@@ -72,7 +72,8 @@ class Runtime:
 
     ``executed``: the graph whose operators it calls, without those that vanish in it or are part of others; of that
     graph it is the graph itself. ``requests``: what it asks its own planner for. ``kernels``: the cost profile that is
-    replayed and the set that is emulated where no others are named; with ``own_kernels`` no others can be.
+    replayed and the set that is emulated where no others are named; with ``own_kernels`` no others can be. ``builds``:
+    the profiles of kernels that a firmware with this runtime may have, of which nobody said which.
 
     Memory: ``alignment`` of tensors and scratch, bytes; ``node_bytes`` that it keeps in RAM for each operator at least;
     ``per_channel_bytes`` for each output channel of a convolution. Flash: ``code_bytes`` of its own, from
@@ -99,6 +100,7 @@ class Runtime:
     cycles: Callable[[CoreTraits], int]
     cycles_of: tuple[str, str]
     own_kernels: bool = False
+    builds: tuple[str, ...] = ()
     array: ArrayRules | None = None
     techniques: Mapping[str, str] = field(default_factory=dict, hash=False)
     lesser: Callable[[frozenset[str]], Runtime] | None = None

@@ -106,6 +106,7 @@ RUNTIME = Runtime(
     executed=lambda graph: graph,
     requests=requests,
     kernels=("cmsis-2021-gcc9", "cmsis"),
+    builds=("cmsis-2021-gcc9", "cmsis-gcc12", "cmsis-nano-gcc12", "cmsis-2020-gcc12", "cmsis-2020-os-gcc12"),
     alignment=ALIGNMENT,
     node_bytes=160,  # TfLiteEvalTensor, node, registration and parameters
     per_channel_bytes=8,  # one int32 multiplier, one int32 shift

@@ -84,7 +84,7 @@ def _replayed(chosen: Settings) -> Settings:
     if chosen.fidelity == "replay":
         return chosen
     name = chosen.kernels.name if chosen.kernels.profile is None else chosen.kernels.profile.name
-    return chosen.replayed(resolve(name, "replay"))
+    return chosen.replayed(replace(resolve(name, "replay"), named=chosen.kernels.named))
 
 
 def _note(chosen: Settings, base: Settings) -> str:

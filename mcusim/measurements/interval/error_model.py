@@ -21,7 +21,8 @@ kernels that no row has make the prediction wide however alike the rows are. The
 of which every row spends less than :data:`MET` (uint8, the interpreter). The other scales t and s are not known: they
 are averaged over a grid, weighed by the rows' likelihood and a half-normal prior of :data:`PRIOR`, so few rows and
 rows that disagree make the prediction wide. What is predicted is a measurement, not a mean: between sources and
-boards as well as within.
+boards as well as within. What nobody said of a run, as the build of its kernels, is a choice
+of several, each as likely: the prediction reaches beyond the least and the largest of them.
 
 Source: Gaussian-process regression with several random effects, C. E. Rasmussen and C. K. I. Williams, "Gaussian
 Processes for Machine Learning", 2006, 2.2 and 5.2; hierarchical models, A. Gelman et al., "Bayesian Data Analysis",
@@ -67,6 +68,7 @@ PRIOR = 0.1  # of both scales
 _BY_VALUE = ("machine", "core", "code", "fidelity", "policy", "setting")
 _ALWAYS = frozenset({"all", "mix", "source"})  # effects that any rows speak of
 _SCALES = [0.01 * 1.25**step for step in range(18)]  # 1 % to 44 %
+_ONCE = (1.0,)
 _LIGHT = 1e-3  # of a point's weight in the grid, which is left out
 
 
@@ -200,16 +202,19 @@ class ErrorModel:
         assumed += alike.flags() + self._current**2 * alike.equal("machine") * alike.of("source")
         return t2[:, None, None] * alike.likeness(self._learned) + s2[:, None, None] * alike.own() + assumed
 
-    def range(self, of: RunFeatures, level: float) -> tuple[float, float]:
-        """Low and high of the error of a measurement of ``of``, which it is within with probability ``level``."""
+    def range(self, of: RunFeatures, level: float, times: Sequence[float] = _ONCE) -> tuple[float, float]:
+        """Low and high of the error of a measurement of ``of``, which it is within with probability ``level``; it may
+        be any of ``times`` as large, each as likely."""
         mean, covariance = self._predicted((of,))
-        return self._quantiles(mean[:, 0], covariance[:, 0, 0], level)
+        return self._quantiles(mean[:, 0], covariance[:, 0, 0], level, times)
 
-    def difference(self, first: RunFeatures, second: RunFeatures, level: float) -> tuple[float, float]:
-        """The same of the first's error less the second's."""
+    def difference(
+        self, first: RunFeatures, second: RunFeatures, level: float, times: Sequence[float] = _ONCE
+    ) -> tuple[float, float]:
+        """The same of the first's error less the second's; ``times``: of the first over the second."""
         mean, covariance = self._predicted((first, second))
         variance = covariance[:, 0, 0] + covariance[:, 1, 1] - 2 * covariance[:, 0, 1]
-        return self._quantiles(mean[:, 0] - mean[:, 1], variance, level)
+        return self._quantiles(mean[:, 0] - mean[:, 1], variance, level, times)
 
     def _predicted(self, of: Sequence[RunFeatures]) -> tuple[Array, Array]:
         """At each point of the grid the mean of the errors, and their covariance, given the rows."""
@@ -224,30 +229,34 @@ class ErrorModel:
         seen = any(row.code == situation.code and row.flags_known for row in self.situations)
         return situation if seen else replace(situation, flags_known=False)
 
-    def _quantiles(self, mean: Array, variance: Array, level: float) -> tuple[float, float]:
+    def _quantiles(self, mean: Array, variance: Array, level: float, times: Sequence[float]) -> tuple[float, float]:
+        """Of the mixture over the grid, and over ``times``."""
         import numpy as np
 
-        deviation = np.sqrt(np.maximum(variance, 1e-12))
-        below = (1 - level) / 2
-        low, high = (self._quantile(mean, deviation, p) for p in (below, 1 - below))
+        count = len(times)
+        deviation = np.tile(np.sqrt(np.maximum(variance, 1e-12)), count)
+        means = np.concatenate([mean + math.log(factor) for factor in times])
+        weights, below = np.tile(self._grid.weights / count, count), (1 - level) / 2
+        low, high = (_quantile(weights, means, deviation, p) for p in (below, 1 - below))
         return low, high
 
-    def _quantile(self, mean: Array, deviation: Array, p: float) -> float:
-        """Of the mixture over the grid: Newton's steps, and halves of the bracket where one would leave it."""
-        low, high = float((mean - 12 * deviation).min()), float((mean + 12 * deviation).max())
-        points = list(zip(self._grid.weights.tolist(), mean.tolist(), (deviation * math.sqrt(2)).tolist(), strict=True))
-        weights, middle = self._grid.weights, float(self._grid.weights @ mean)
-        spread = math.sqrt(float(weights @ (deviation**2 + (mean - middle) ** 2)))
-        guess = middle + NormalDist().inv_cdf(p) * spread  # of one normal distribution
-        for _ in range(60):
-            over, slope = -p, 0.0
-            for weight, center, scale in points:
-                offset = (guess - center) / scale
-                over += weight * 0.5 * (1 + math.erf(offset))
-                slope += weight * math.exp(-offset * offset) / (scale * math.sqrt(math.pi))
-            low, high = (guess, high) if over < 0 else (low, guess)
-            step = guess - over / slope if slope > 0 else low
-            if abs(step - guess) < 1e-12:
-                break
-            guess = step if low < step < high else (low + high) / 2
-        return guess
+
+def _quantile(weights: Array, mean: Array, deviation: Array, p: float) -> float:
+    """Of that mixture: Newton's steps, and halves of the bracket where one would leave it."""
+    low, high = float((mean - 12 * deviation).min()), float((mean + 12 * deviation).max())
+    points = list(zip(weights.tolist(), mean.tolist(), (deviation * math.sqrt(2)).tolist(), strict=True))
+    middle = float(weights @ mean)
+    spread = math.sqrt(float(weights @ (deviation**2 + (mean - middle) ** 2)))
+    guess = middle + NormalDist().inv_cdf(p) * spread  # of one normal distribution
+    for _ in range(60):
+        over, slope = -p, 0.0
+        for weight, center, scale in points:
+            offset = (guess - center) / scale
+            over += weight * 0.5 * (1 + math.erf(offset))
+            slope += weight * math.exp(-offset * offset) / (scale * math.sqrt(math.pi))
+        low, high = (guess, high) if over < 0 else (low, guess)
+        step = guess - over / slope if slope > 0 else low
+        if abs(step - guess) < 1e-12:
+            break
+        guess = step if low < step < high else (low + high) / 2
+    return guess

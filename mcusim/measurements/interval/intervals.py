@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from itertools import product
 from math import exp, log2
 
 from mcusim.measurements.interval.residuals import stored_model, stored_residuals
@@ -13,6 +14,7 @@ from mcusim.results.measurement.interval import AS_PUBLISHED, LEVEL, Interval, R
 _USER = "the user"  # the source of both of two runs
 DIGITS = 4  # of the ends of an interval
 _FIGURE = {"latency": "latency_ms", "energy": "energy_mj"}
+_ONCE = (1.0,)
 _NEAR = 0.7  # a mix of operators that a published run has in common to this extent counts as measured
 _LARGE = 0.1  # share of the cycles in operators that no published run has, from which they are named
 
@@ -47,13 +49,31 @@ def ratio_interval(first: RunFeatures, second: RunFeatures, simulated: float, qu
     if first == second and simulated == 1.0:
         return RatioInterval(LEVEL, 1.0, 1.0, 1.0)  # one run
     situation, other = (replace(side, source=_USER) for side in (first, second))
-    low, high = stored_model(quantity).difference(situation, other, LEVEL)
+    times = _relative(first, second, quantity)
+    low, high = stored_model(quantity).difference(situation, other, LEVEL, times)
     return RatioInterval(LEVEL, kept(simulated), kept(simulated * exp(low)), kept(simulated * exp(high)))
 
 
 @lru_cache(maxsize=512)
 def _range(quantity: str, of: RunFeatures) -> tuple[float, float]:
-    return stored_model(quantity).range(of, LEVEL)
+    return stored_model(quantity).range(of, LEVEL, [a * b for a in of.builds or _ONCE for b in _on(of, quantity)])
+
+
+def _on(of: RunFeatures, quantity: str) -> tuple[float, ...]:
+    """What peripherals that are on make of the quantity: none, half, or all of them."""
+    return (1.0, (1 + of.peripherals) / 2, of.peripherals) if quantity == "energy" and of.peripherals > 1 else _ONCE
+
+
+def _relative(first: RunFeatures, second: RunFeatures, quantity: str) -> list[float]:
+    """The first's factors over the second's: of the same build where both may be any of as many, with the same
+    peripherals on where they are on the same board."""
+    sides = first.builds or _ONCE, second.builds or _ONCE
+    alike = len(sides[0]) == len(sides[1])
+    builds = [a / b for a, b in (zip(*sides, strict=True) if alike else product(*sides))]
+    if first.machine == second.machine:
+        return builds
+    others = [a / b for a, b in product(_on(first, quantity), _on(second, quantity))]
+    return [a * b for a, b in product(builds, others)]
 
 
 def _scaled(value: float, ends: tuple[float, float]) -> tuple[float, float]:

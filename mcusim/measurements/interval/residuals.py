@@ -18,6 +18,7 @@ from mcusim.measurements.interval.error_model import CURRENT, ErrorModel
 from mcusim.results.measurement.interval import RunFeatures
 
 QUANTITIES = ("latency", "energy")
+_OF_USERS = ("builds", "peripherals")  # features of runs of which nobody said these
 STORED = "residuals.json"  # in this folder
 
 
@@ -36,7 +37,8 @@ class Residual:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, which :func:`stored_residuals` reads."""
-        return {"quantity": self.quantity, "situation": asdict(self.situation), "error": self.error}
+        situation = {name: value for name, value in asdict(self.situation).items() if name not in _OF_USERS}
+        return {"quantity": self.quantity, "situation": situation, "error": self.error}
 
 
 @cache

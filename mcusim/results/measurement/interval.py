@@ -21,7 +21,8 @@ class RunFeatures:
     that of the machine as it ships or as its file has it. ``mix`` has the share of the cycles in each type of
     operator (``uint8`` and other types apart from int8) and in the interpreter (:data:`RUNTIME`); they sum to 1.
     ``source`` is the publication, None for a run that nobody measured; ``flags_known`` is false where it says that
-    the compiler's flags are not known.
+    the compiler's flags are not known. ``builds``, where nobody named the kernels: the latency with each build
+    that they may be, over the run's. ``peripherals``: the energy with the microcontroller's peripherals on, over it.
     """
 
     machine: str
@@ -35,10 +36,12 @@ class RunFeatures:
     clock: float = 1.0
     source: str | None = None
     flags_known: bool = True
+    builds: tuple[float, ...] = ()
+    peripherals: float = 1.0
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, without ``source`` and ``flags_known``, which are of published rows."""
-        row = asdict(self) | {"mix": dict(self.mix)}
+        row = asdict(self) | {"mix": dict(self.mix), "builds": list(self.builds)}
         return {name: value for name, value in row.items() if name not in ("source", "flags_known")}
 
 

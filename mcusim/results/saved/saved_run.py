@@ -17,6 +17,7 @@ from mcusim.units import quoted
 LARGEST_FILE = 16 << 20
 MOST = 10**15  # of any figure
 _OPERATORS = 10_000
+_BUILDS = 100
 _TEXT = 200  # characters of a name that are kept
 Part = tuple[str, str, str]
 
@@ -158,6 +159,16 @@ class _Object:
             raise self.wrong(key, f"a number from 0 to {MOST:,}")
         return float(value)
 
+    def factors(self, key: str) -> tuple[float, ...]:
+        """Numbers above 0; none where the key is missing."""
+        values = self.values.get(key, [])
+        if not isinstance(values, list) or len(values) > _BUILDS:
+            raise self.wrong(key, f"a list of at most {_BUILDS} numbers")
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 1 / MOST <= value <= MOST:
+                raise self.wrong(key, "a list of numbers above 0")
+        return tuple(map(float, values))
+
     def inside(self, key: str) -> _Object | None:
         """The object under ``key``; None where it is missing or null."""
         value = self.values.get(key)
@@ -274,6 +285,8 @@ def _situation(whole: _Object) -> RunFeatures | None:
         model=json_object.text("model"),
         setting=json_object.text("setting"),
         clock=clock,
+        builds=json_object.factors("builds"),
+        peripherals=json_object.number("peripherals") or 1.0,
     )
 
 

@@ -18,6 +18,7 @@ from mcusim.kernels.cost.fitted.kinds import KINDS, describe, kind_of, nest, pas
 from mcusim.kernels.cost.fitted.nest import ONE
 from mcusim.kernels.cost.fitted.nest_call import LEVELS, ListedWord, NestCall, NestOperand
 from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, LevelCost, Profile
+from mcusim.machine.cores import core_named
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
 from mcusim.memory.range_lookup import addresses_at
@@ -91,6 +92,24 @@ def _replay_kind(memory: MemoryState, call: Call, profile: Profile, costs: CoreC
     elif region is not None and not measured and memory.code_cache == 0:
         _uncached(memory, code, fitted_costs, ticks, costs.bytes_per_cycle)
     return ticks
+
+
+def compute_cycles(call: Call, profile: Profile, isa: str) -> float:
+    """Cycles of the call on memory that never waits. Raises UnsupportedError for a kind without costs."""
+    costs, splits = profile.core(isa), core_named(isa).splits_unaligned
+    kinds = (_kind(call, _sizes(call, _places(call)), profile), *passes(_symbol(call, profile), call.geometry))
+    memory, cycles = MemoryState(np.zeros(MemoryState.WORDS, np.int64)), 0.0
+    for kind in kinds:
+        if kind not in costs.fitted:
+            raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
+        nest_call = _nest_call(call, profile)
+        nest_call.memory, nest_call.splits_words = memory, splits
+        for output, size in _outputs(call):
+            nest_call.output, nest_call.output_size = output, size
+            nest(kind)(nest_call)
+        ticks, *_ = _levels(kind, costs.fitted[kind])
+        cycles += float(nest_call.levels.table(LEVELS)["count"] @ ticks) / L.TICK
+    return cycles
 
 
 class DeviceFault(NamedTuple):
