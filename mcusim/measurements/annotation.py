@@ -40,5 +40,5 @@ def interval_of(request: RunRequest, machine: Machine, run: Run, energy: Energy)
     features = situation(run, request.program, machine, kernels, deviation)
     if request.program is not None and not chosen.kernels.named:
         builds = chosen.options.runtime.builds
-        features = replace(features, builds=builds_of(run, request.program, machine.core.isa, kernels, builds))
+        features = replace(features, builds=builds_of(run, request.program, machine, kernels, builds))
     return interval(replace(features, peripherals=round(with_peripherals(energy, machine), 3)), energy)

@@ -242,10 +242,12 @@ _TAIL = {
     "interval.situation.model": ("text", "name of the model"),
     "interval.situation.setting": ("text", "what is set otherwise than in published runs; empty for nothing"),
     "interval.situation.builds[]": (
-        "number", "of kernels that nobody named: latency with a build that they may be, over this one",
+        "number",
+        "of kernels that nobody named: latency with a build that they may be, over this one",
     ),
     "interval.situation.peripherals": (
-        "number", "energy with those of the microcontroller on that its `run` current is without, over this one",
+        "number",
+        "energy with those of the microcontroller on that its `run` current is without, over this one",
     ),
     "interval.situation.clock": ("number", "core clock over that of the board as it ships"),
     "assumptions[]": ("text", "figures that the result rests on and that were not measured"),

@@ -351,3 +351,16 @@ def test_code_uncached_pays_every_bus_word() -> None:
     f4.load(window)
     f4.wait(100)
     assert f4.fetch(window, 16) == 4 * (6 + (3 + 1) * SDCLK)
+
+
+def test_code_past_the_caches_has_a_latency_of_its_own() -> None:
+    """Of each 8 B of SRAM, of each line of flash; of data there, and of a line fill, it changes nothing."""
+    later = {"memory__sram1__fetch_latency": "9 cycles", "memory__flash__fetch_latency": "11 cycles"}
+    core = Core(board(F746, cache__instruction__size="0 B", **later))
+    assert [core.fetch(0x2001_0000, size) for size in (8, 32)] == [9, 4 * 9]
+    assert [core.fetch(FLASH + at, 4) for at in (0, 4, 32)] == [WAIT + 11, 0, WAIT + 11]
+    plain, other = Core(board(F746)), Core(board(F746, **later))
+    for cached in (plain, other):
+        cached.wait(1000)
+    assert plain.fetch(FLASH, 4) == other.fetch(FLASH, 4)
+    assert plain.load(0x2001_0000) == other.load(0x2001_0000)

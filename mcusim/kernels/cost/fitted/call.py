@@ -94,11 +94,12 @@ def _replay_kind(memory: MemoryState, call: Call, profile: Profile, costs: CoreC
     return ticks
 
 
-def compute_cycles(call: Call, profile: Profile, isa: str) -> float:
-    """Cycles of the call on memory that never waits. Raises UnsupportedError for a kind without costs."""
+def compute_cycles(call: Call, profile: Profile, isa: str) -> tuple[float, float]:
+    """Cycles of the call on memory that never waits, and those for its code from the flash that its costs were fitted
+    on. Raises UnsupportedError for a kind without costs."""
     costs, splits = profile.core(isa), core_named(isa).splits_unaligned
     kinds = (_kind(call, _sizes(call, _places(call)), profile), *passes(_symbol(call, profile), call.geometry))
-    memory, cycles = MemoryState(np.zeros(MemoryState.WORDS, np.int64)), 0.0
+    memory, ticks = MemoryState(np.zeros(MemoryState.WORDS, np.int64)), np.zeros(2)
     for kind in kinds:
         if kind not in costs.fitted:
             raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
@@ -107,9 +108,10 @@ def compute_cycles(call: Call, profile: Profile, isa: str) -> float:
         for output, size in _outputs(call):
             nest_call.output, nest_call.output_size = output, size
             nest(kind)(nest_call)
-        ticks, *_ = _levels(kind, costs.fitted[kind])
-        cycles += float(nest_call.levels.table(LEVELS)["count"] @ ticks) / L.TICK
-    return cycles
+        cycles, waits, *_ = _levels(kind, costs.fitted[kind])
+        ticks += np.array([cycles, waits]) @ nest_call.levels.table(LEVELS)["count"]
+    work, wait = (ticks / L.TICK).tolist()
+    return work, wait
 
 
 class DeviceFault(NamedTuple):
