@@ -23,7 +23,7 @@ from mcusim.results import Result
 from mcusim.results.flash import FlashUse, flash_use
 from mcusim.run_config.film_window import FilmWindow
 from mcusim.run_config.input_tensors import Input
-from mcusim.run_config.kernel_choice import shipped_kernels
+from mcusim.run_config.kernel_choice import default_kernels, shipped_kernels
 from mcusim.run_config.run_options import CODE, EXECUTION, RUN, ExecutionKeywords, RunKeywords, documented
 from mcusim.run_config.settings import (
     MachineArg,
@@ -192,9 +192,11 @@ def _graph_of_program(model: str | Path | Graph | None, fidelity: str, chosen: S
 
 
 def _kernels(header: Header, fidelity: str, kernels: str | None, options: Mapping[str, object]) -> str | None:
-    """The kernels to replay with; raises UsageError for what a program without kernels cannot be asked for."""
+    """The kernels to replay with, None for the default; raises UsageError for what a program without kernels cannot be
+    asked for."""
     if not header.recorded:
-        return shipped_kernels(header.kernels) if kernels is None else kernels
+        own = shipped_kernels(header.kernels) if kernels is None else kernels
+        return None if kernels is None and own == default_kernels(fidelity) else own
     refused = {
         "fidelity emulate": fidelity == "emulate",
         "--kernels": kernels is not None,

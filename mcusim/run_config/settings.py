@@ -17,7 +17,7 @@ from mcusim.program.program import Program
 from mcusim.program.unknown_operators import Costs, parse_costs
 from mcusim.run_config.film_window import FilmWindow
 from mcusim.run_config.input_tensors import Input
-from mcusim.run_config.kernel_choice import DEFAULT_KERNELS, FIDELITIES, Kernels, require_callable, resolve
+from mcusim.run_config.kernel_choice import FIDELITIES, Kernels, require_callable, resolve
 from mcusim.run_config.period import Period
 from mcusim.run_config.run_options import BATTERY, PERIOD, RUN, STACK_REGION, RunOptions
 
@@ -39,7 +39,7 @@ class Settings(Displayed):
     """
 
     policy: str = "internal"
-    kernels: Kernels = field(default_factory=lambda: resolve(DEFAULT_KERNELS, "replay"))
+    kernels: Kernels = field(default_factory=lambda: resolve(None, "replay"))
     options: PlanOptions = field(default_factory=PlanOptions)
     fidelity: str = "replay"
     run: RunOptions = field(default_factory=RunOptions)

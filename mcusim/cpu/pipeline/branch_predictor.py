@@ -14,6 +14,9 @@
 
 [T] Cortex-M7 TRM 1.2.3 as quoted in stackoverflow.com/questions/60029258; the static predictor it names is that
 of cores built without a BTAC, and that it also serves misses is assumed. [J] jnk0le/random, pipeline cycle test.
+No source says what a return with several callers costs: [J] has none, Arm's manuals of this core that could be read
+neither, and LLVM's list of cores (ARMProcessors.td) gives the Cortex-M7 no return-address stack. A run's mispredicted
+branches, 8 cycles each, are therefore the most that a return stack could take off it.
 
 Not modelled: global history, a return stack, what a wrong path fetches, two branches in one fetch, alignment of targets
 (its effect depends on the compression of the code around; [J] gives no rule), a conditional branch to the next
