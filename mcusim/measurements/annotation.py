@@ -15,10 +15,13 @@ from mcusim.measurements.interval.intervals import interval
 from mcusim.measurements.interval.situation import situation
 from mcusim.measurements.published.deviation import differs_from_published
 from mcusim.measurements.published.matching import published_for, published_for_program
+from mcusim.program.program import Program
 from mcusim.results.energy import Energy, with_peripherals
-from mcusim.results.measurement.interval import Interval
+from mcusim.results.measurement.interval import Interval, RunFeatures
 from mcusim.results.measurement.measured import Measured
-from mcusim.run_config.settings import RunRequest
+from mcusim.run_config.settings import RunRequest, Settings
+
+_DIGITS = 3
 
 
 def measured_of(request: RunRequest, machine: Machine) -> Measured | None:
@@ -34,11 +37,23 @@ def interval_of(request: RunRequest, machine: Machine, run: Run, energy: Energy)
     """Where a measurement of ``run`` is expected."""
     if run.header.recorded:
         return None
-    chosen = request.settings
-    deviation = differs_from_published(run.header, machine, chosen.run)
+    deviation = differs_from_published(run.header, machine, request.settings.run)
+    return expected(features_of(request.settings, request.program, machine, run, deviation), machine, energy)
+
+
+def features_of(
+    chosen: Settings, program: Program | None, machine: Machine, run: Run, deviation: str | None = None
+) -> RunFeatures:
+    """What ``run`` of ``program`` may have in common with measured ones, and the builds that kernels which nobody named
+    may be."""
     kernels = chosen.kernels.label(run.kernels)
-    features = situation(run, request.program, machine, kernels, deviation)
-    if request.program is not None and not chosen.kernels.named:
-        builds = chosen.options.runtime.builds
-        features = replace(features, builds=builds_of(run, request.program, machine, kernels, builds))
-    return interval(replace(features, peripherals=round(with_peripherals(energy, machine), 3)), energy)
+    features = situation(run, program, machine, kernels, deviation)
+    if program is None or chosen.kernels.named:
+        return features
+    return replace(features, builds=builds_of(run, program, machine, kernels, chosen.options.runtime.builds))
+
+
+def expected(features: RunFeatures, machine: Machine, energy: Energy) -> Interval:
+    """Where a measurement of a run of these features is expected, which took ``energy`` on ``machine``."""
+    more = round(with_peripherals(energy, machine), _DIGITS)
+    return interval(replace(features, peripherals=more), energy)

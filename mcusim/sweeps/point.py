@@ -22,8 +22,8 @@ from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, Usag
 from mcusim.machine import replace_all
 from mcusim.machine.clock_rules import clock_columns
 from mcusim.machine.description import Machine
-from mcusim.measurements.interval.intervals import interval
-from mcusim.measurements.interval.situation import on_machine, situation
+from mcusim.measurements.annotation import expected, features_of
+from mcusim.measurements.interval.situation import on_machine
 from mcusim.measurements.published.deviation import differs_from_published
 from mcusim.plan import plan, takers
 from mcusim.plan.options import PATCH_MACS, PATCHES, RUNTIME, without_effect
@@ -60,7 +60,8 @@ _one_at_a_time = Lock()  # a Dask worker may have several threads
 class SharedWork:
     """What all points of a sweep share: the columns of inputs; of models, machines and kernels by name the path and a
     hash of what is there; the hash of mcusim itself. Another computer may have others. ``allow_unknown`` and ``costs``
-    are about operators that mcusim does not know. ``repeats``: many points differ in timing alone."""
+    are about operators that mcusim does not know. ``repeats``: many points differ in timing alone. ``named``: the study
+    names the kernels."""
 
     inputs: tuple[str, ...]
     models: Mapping[str, Content]
@@ -70,6 +71,7 @@ class SharedWork:
     allow_unknown: bool = False
     costs: Costs = ()
     repeats: bool = False
+    named: bool = True
 
 
 def perform(work: SharedWork, batch: Batch) -> list[Done]:
@@ -147,8 +149,8 @@ def _outputs(work: SharedWork, inputs: Mapping[str, Any]) -> Row:
     energy = delivered(machine, played.usage)
     of_run = {name: getattr(energy, name) for name in ("latency_ms", "energy_mj", "supply_current_ma")}
     assert played.situation is not None
-    expected = interval(on_machine(played.situation, machine, played.deviation), energy)
-    within = dict(zip(INTERVAL, (*expected.latency_ms, *expected.energy_mj), strict=True))
+    interval = expected(on_machine(played.situation, machine, played.deviation), machine, energy)
+    within = dict(zip(INTERVAL, (*interval.latency_ms, *interval.energy_mj), strict=True))
     return {**played.row, **clocks, **of_run, **within, **_period(machine, played.usage, inputs)}
 
 
@@ -181,7 +183,7 @@ def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -
     row |= {"left_out": ", ".join(unknown)} if unknown else {}
     row |= {f"cycles_{cause}": run.by_cause[cause] for cause in CAUSES}
     deviation = differs_from_published(run.header, machine, chosen.run)
-    own = situation(run, best.program, machine, chosen.kernels.label(run.kernels))
+    own = features_of(chosen, best.program, machine, run)
     played = Played(row, own, usage(run, machine), deviation)
     if chosen.fidelity == "emulate":
         return all_keys(machine), played
@@ -237,9 +239,10 @@ def _settings(work: SharedWork, inputs: Mapping[str, Any]) -> Settings:
     arguments = {key: value for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs)}
     if inputs["policy"] in takers(BUFFER_SIZES.name):  # a sweep shows what each budget does
         arguments.setdefault(BUFFER_SIZES.name, "largest")
+    kernels = kernels_of(*work.kernels[inputs["kernels"]], inputs["fidelity"])
     return settings(
         inputs["policy"],
-        kernels_of(*work.kernels[inputs["kernels"]], inputs["fidelity"]),
+        replace(kernels, named=work.named),
         *split({name: value for name, value in arguments.items() if name != PERIOD_OPTION.name}),
         fidelity=inputs["fidelity"],
         costs=dict(work.costs),

@@ -152,12 +152,13 @@ def prepared(study: Study) -> SharedWork:
     require_known(opaque_types(op.type for graph in graphs.values() for op in graph.operators), study.costs)
     machines = contents(study.machines, study.machine_path, machine_sha256)
     kernels = contents(study.all_kernels, study.kernels_path, kernels_sha256)
-    return SharedWork(study.inputs, models, machines, kernels, mcusim_sha256(), study.allow_unknown, study.costs)
+    shared = SharedWork(study.inputs, models, machines, kernels, mcusim_sha256(), study.allow_unknown, study.costs)
+    return replace(shared, named=bool(study.kernels))
 
 
 def _keys(study: Study, work: SharedWork, chosen: Sequence[Point]) -> list[str]:
     """Of each point a hash of all that its row depends on: inputs, model, machine, kernels, mcusim and its packages."""
-    shared = hashlib.sha256(json.dumps([work.code, package_versions(), *work.costs]).encode())
+    shared = hashlib.sha256(json.dumps([work.code, package_versions(), work.named, *work.costs]).encode())
     files = (("model", work.models), ("machine", work.machines), ("kernels", work.kernels))
     keys = []
     for point in chosen:

@@ -18,6 +18,7 @@ from mcusim.machine.clock_rules import clock_columns
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import require_value
 from mcusim.results.result import sram_bytes
+from mcusim.run_config.kernel_choice import resolve
 from mcusim.sweeps import estimate
 from mcusim.sweeps import point as point_module
 from mcusim.sweeps.axis_values import CLOCKS, OPTIONS
@@ -35,7 +36,7 @@ COMPILED = ("without", "patches", "patch_split")
 TAKEN = {"sram_budget": ("internal", "tinyops")} | dict.fromkeys(("overlay", "buffering", "variant"), ("tinyops",))
 
 
-def alone(row: dict[str, Any], axes: list[str]) -> dict[str, Any]:
+def alone(row: dict[str, Any], axes: list[str], named: bool = False) -> dict[str, Any]:
     """The row that :func:`mcusim.simulate` gives for the inputs of ``row``."""
     keys = {
         key: str(row[key]).lower() if isinstance(row[key], bool) else row[key] for key in axes if key not in OPTIONS
@@ -55,7 +56,7 @@ def alone(row: dict[str, Any], axes: list[str]) -> dict[str, Any]:
             row["model"],
             load_machine(row["machine"]),
             row["policy"],
-            row["kernels"],
+            replace(resolve(row["kernels"], row["fidelity"]), named=named),
             overrides=keys,
             fidelity=row["fidelity"],
             **chosen,
@@ -83,7 +84,7 @@ def compare(document: dict[str, Any]) -> list[str]:
     table = sweeps.sweep_table(study, jobs=1).to_pylist()
     axes = [axis.key for axis in study.axes]
     for row in table:
-        wanted = alone(row, axes)
+        wanted = alone(row, axes, "kernels" in document)
         inputs = {*BASE, *axes, "version", "key"}
         assert {key: value for key, value in row.items() if value is not None and key not in inputs} == {
             key: value for key, value in wanted.items() if value is not None

@@ -86,7 +86,7 @@ def _accelerated(machine: Machine) -> dict[str, Flash]:
 
 
 @dataclass(frozen=True)
-class _Cost:
+class _BuildCycles:
     """Cycles without waits; those for code from a flash of ``wait_states`` behind an accelerator, or the bytes of it
     that are executed."""
 
@@ -111,13 +111,13 @@ def _placed(task: Compute) -> Iterator[tuple[str, int, int]]:
 
 
 @lru_cache(maxsize=4096)
-def _cycles(g: Geometry, rows: Tile, operands: _Operands, isa: str, name: str) -> _Cost:
+def _cycles(g: Geometry, rows: Tile, operands: _Operands, isa: str, name: str) -> _BuildCycles:
     profile = load_profile(name).of_call(g)
     costs = profile.core(isa)
     if not costs.fitted:
         work = float(counted_cycles(g, rows, costs))
-        return _Cost(work, 0.0, 0.0, work * costs.bytes_per_cycle)
+        return _BuildCycles(work, 0.0, 0.0, work * costs.bytes_per_cycle)
     from mcusim.kernels.cost.fitted.call import Call, compute_cycles
 
     work, fetch = compute_cycles(Call(g, rows, operands, 0), profile, isa)
-    return _Cost(work, fetch, costs.wait_states, 0.0)
+    return _BuildCycles(work, fetch, costs.wait_states, 0.0)
