@@ -205,4 +205,9 @@ def _basis(results: Sequence[Result]) -> list[str]:
     if known is None:
         return []
     lines = hanging_indent(f"intervals: from {known.rows} published latencies that no figure was fitted to")
-    return lines + (hanging_indent(f"wider, for no such row has: {'; '.join(entries)}") if entries else [])
+    lines += hanging_indent(f"wider, for no such row has: {'; '.join(entries)}") if entries else []
+    factors = [factor for result in results if result.interval for factor in result.interval.situation.builds]
+    if factors:
+        text = f"wider, for the build of the kernels is not named: {min(factors):.2f} to {max(factors):.2f} times as long"
+        lines += hanging_indent(f"{text} (--kernels names yours)")
+    return lines
