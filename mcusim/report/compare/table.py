@@ -208,6 +208,7 @@ def _basis(results: Sequence[Result]) -> list[str]:
     lines += hanging_indent(f"wider, for no such row has: {'; '.join(entries)}") if entries else []
     factors = [factor for result in results if result.interval for factor in result.interval.situation.builds]
     if factors:
-        text = f"wider, for the build of the kernels is not named: {min(factors):.2f} to {max(factors):.2f} times as long"
-        lines += hanging_indent(f"{text} (--kernels names yours)")
+        ends = f"{min(factors):.2f} to {max(factors):.2f}"
+        text = f"wider, for the build of the kernels is not named: {ends} times as long (--kernels names yours)"
+        lines += hanging_indent(text)
     return lines
