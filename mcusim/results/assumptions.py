@@ -75,8 +75,8 @@ def _counts(figure: Figure, run: Run, machine: Machine, sleeps: bool) -> bool:
     name = rest.partition(".")[0]
     if table == "memory":
         alone = rest.endswith(".read_arbitration") and run.fidelity == "replay"  # emulation alone has it
-        past = machine.instruction_cache is None or machine.memory[name].attribute in ("uncached", "device")
-        alone = alone or (rest.endswith(".fetch_latency") and not past)
+        if rest.endswith(".fetch_latency"):
+            return _fetches_past_caches(machine, name)
         unused = machine.memory[name].alias_port and ".accelerator." in rest  # a replay reads nothing through an alias
         return name in set(_regions(run)) and not unused and not alone
     if table == "peripherals":
@@ -92,6 +92,13 @@ def _counts(figure: Figure, run: Run, machine: Machine, sleeps: bool) -> bool:
         moved = any(lane != "core" for lane in run.busy)
         return _power_counts(machine.power, rest, set(_regions(run)), kinds, moved)
     return not figure.key.endswith(".maintenance") or bool(run.by_cause.get("maintenance"))
+
+
+def _fetches_past_caches(machine: Machine, name: str) -> bool:
+    """Whether code in that memory would have a latency of its own, which no cache hides."""
+    past = machine.instruction_cache is None or machine.memory[name].attribute in ("uncached", "device")
+    data, code = (machine.figures[f"memory.{name}.{key}"].text for key in ("read_latency", "fetch_latency"))
+    return past and code != data
 
 
 def _power_counts(power: Power, key: str, regions: Collection[str], kinds: Collection[str], dma: bool) -> bool:

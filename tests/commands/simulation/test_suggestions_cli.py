@@ -149,7 +149,7 @@ def test_limits_that_are_met(tmp_path: Path, capsys: Capsys) -> None:
     ]
     assert "within latency 31.2 ms of 100 ms, energy 15 mJ of 20 mJ, SRAM 23.3 KiB" in " ".join(answer.text.split())
     assert answer.data["interval"]["energy_mj"][1] > 20 and answer.data["interval"]["latency_ms"][1] < 100
-    assert "  not certain: the 90 % interval reaches energy 2" in answer.text
+    assert "  not certain: the 90 % interval reaches energy 3" in answer.text
 
 
 @few(2)
