@@ -40,7 +40,7 @@ def settings_options(
         "policy": chosen.policy,
         "set": [f"{key}={value}" for key, value in changes.items()],
         **_words(chosen.options, declared_options().values()),
-        "kernels": chosen.kernels.name,
+        "kernels": chosen.kernels.name if chosen.kernels.named else None,
         **({} if chosen.fidelity == "replay" else {"fidelity": chosen.fidelity}),
         **_words(chosen.run, RUN),
     }
