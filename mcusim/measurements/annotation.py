@@ -13,6 +13,7 @@ from mcusim.machine.description import Machine
 from mcusim.measurements.interval.builds import builds_of
 from mcusim.measurements.interval.intervals import interval
 from mcusim.measurements.interval.situation import situation
+from mcusim.measurements.interval.unfitted import Unfitted, unfitted
 from mcusim.measurements.published.deviation import differs_from_published
 from mcusim.measurements.published.matching import published_for, published_for_program
 from mcusim.program.program import Program
@@ -37,8 +38,12 @@ def interval_of(request: RunRequest, machine: Machine, run: Run, energy: Energy)
     """Where a measurement of ``run`` is expected."""
     if run.header.recorded:
         return None
-    deviation = differs_from_published(run.header, machine, request.settings.run)
-    return expected(features_of(request.settings, request.program, machine, run, deviation), machine, energy)
+    chosen, program = request.settings, request.program
+    deviation = differs_from_published(run.header, machine, chosen.run)
+    interval = expected(features_of(chosen, program, machine, run, deviation), machine, energy)
+    if program is None:
+        return interval
+    return replace(interval, not_fitted=_unfitted(chosen, program, machine, run).text(run.kernels))
 
 
 def features_of(
@@ -48,9 +53,19 @@ def features_of(
     may be."""
     kernels = chosen.kernels.label(run.kernels)
     features = situation(run, program, machine, kernels, deviation)
-    if program is None or chosen.kernels.named:
+    if program is None:
+        return features
+    features = replace(features, unfitted=round(_unfitted(chosen, program, machine, run).error, _DIGITS))
+    if chosen.kernels.named:
         return features
     return replace(features, builds=builds_of(run, program, machine, kernels, chosen.options.runtime.builds))
+
+
+def _unfitted(chosen: Settings, program: Program, machine: Machine, run: Run) -> Unfitted:
+    if run.fidelity != "replay":
+        return Unfitted()
+    profile = chosen.kernels.cost_profile().without(chosen.options.runtime.left_out)
+    return unfitted(run, program, machine.core.isa, profile)
 
 
 def expected(features: RunFeatures, machine: Machine, energy: Energy) -> Interval:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.cost.counted.variants import VARIANTS, is_counted, scratch_bytes
+from mcusim.kernels.cost.fitted.fitted_shapes import SHAPES, Ranges
 from mcusim.kernels.cost.fitted.kinds import KINDS
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
 from mcusim.machine.cores import CORES
@@ -62,7 +63,7 @@ class FittedCosts:
     """One kind of kernel call (:mod:`mcusim.kernels.cost.fitted.kinds`) as it was fitted to ``runs`` emulated ones.
 
     ``code``: what is executed, offset from the start of the set's code and bytes. ``median`` and ``worst``: error of
-    the cycles in percent.
+    the cycles in percent. ``shapes``: those that the runs had.
     """
 
     levels: Mapping[str, LevelCost]
@@ -70,13 +71,15 @@ class FittedCosts:
     runs: int
     median: float
     worst: float
+    shapes: Ranges = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class CoreCosts:
     """Milli-cycles per loop level and variant for one core; ``operator`` cycles of interpreter per invocation.
 
-    ``fitted``, by kind, replaces them in a profile that was measured on a compiled set.
+    ``fitted``, by kind, replaces them in a profile that was measured on a compiled set. ``outside``: root mean square
+    of ln(emulated / replayed) over calls of other shapes than were fitted.
     """
 
     operator: int
@@ -85,6 +88,7 @@ class CoreCosts:
     basis: Mapping[str, tuple[str, str]]  # variant -> (basis, source)
     fitted: Mapping[str, FittedCosts] = field(default_factory=dict, repr=False)
     wait_states: float = 0.0  # of the flash that ``fitted`` waited for
+    outside: float = 0.0
     away: tuple[float, float, float] = (1.0, 0.0, 0.0)  # of a counted profile, by cycle: as that of a LevelCost
 
 
@@ -287,13 +291,14 @@ def _core(where: str, isa: str, table: Mapping[str, Any], variants: Sequence[str
     unknown = set(table) - set(fitted) - {"basis", "source", "runtime"}
     if unknown:
         raise UsageError(f"kernel profile {where}: unknown key {isa}.{min(unknown)}")
-    return CoreCosts(operator, rate, levels, basis | dict.fromkeys(fitted, default), fitted, waits)
+    outside = _number(where, f"{isa}.runtime.outside", runtime.get("outside", 0))
+    return CoreCosts(operator, rate, levels, basis | dict.fromkeys(fitted, default), fitted, waits, outside)
 
 
 def _fitted(where: str, key: str, kind: str, table: object) -> FittedCosts:
     if not isinstance(table, Mapping):
         raise UsageError(f"kernel profile {where}: {key} must be a table")
-    unknown = set(table) - set(KINDS[kind].levels) - {"code", "runs", "median", "worst"}
+    unknown = set(table) - set(KINDS[kind].levels) - {"code", "runs", "median", "worst", "shapes"}
     if unknown:
         raise UsageError(f"kernel profile {where}: unknown key {key}.{min(unknown)}")
     levels = {level: _level(where, f"{key}.{level}", table.get(level, [0, 0, []])) for level in KINDS[kind].levels}
@@ -302,7 +307,20 @@ def _fitted(where: str, key: str, kind: str, table: object) -> FittedCosts:
         raise UsageError(f"kernel profile {where}: {key}.code: pairs of offset and bytes are needed")
     code = [tuple(int(_number(where, f"{key}.code", value)) for value in span) for span in spans]
     runs, median, worst = (_number(where, f"{key}.{name}", table.get(name)) for name in ("runs", "median", "worst"))
-    return FittedCosts(levels, tuple((a, b) for a, b in code), int(runs), median, worst)
+    shapes = _ranges(where, f"{key}.shapes", table.get("shapes", {}))
+    return FittedCosts(levels, tuple((a, b) for a, b in code), int(runs), median, worst, shapes)
+
+
+def _ranges(where: str, key: str, table: object) -> Ranges:
+    if not isinstance(table, Mapping) or set(table) - set(SHAPES):
+        raise UsageError(f"kernel profile {where}: {key}: a table of some of {', '.join(SHAPES)} is needed")
+    ranges = {}
+    for name, values in table.items():
+        if not isinstance(values, list) or len(values) != 2:
+            raise UsageError(f"kernel profile {where}: {key}.{name}: the least and the largest are needed")
+        low, high = (int(_number(where, f"{key}.{name}", value)) for value in values)
+        ranges[name] = low, high
+    return ranges
 
 
 def _level(where: str, key: str, values: object) -> LevelCost:

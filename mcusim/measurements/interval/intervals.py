@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
-from math import exp, log2
+from math import exp, hypot, log2, sqrt
 
 from mcusim.measurements.interval.residuals import stored_model, stored_residuals
 from mcusim.results.energy import Energy
@@ -15,6 +16,7 @@ _USER = "the user"  # the source of both of two runs
 DIGITS = 4  # of the ends of an interval
 _FIGURE = {"latency": "latency_ms", "energy": "energy_mj"}
 _ONCE = (1.0,)
+_OUTER = sqrt(1.5)  # of two out of three points, one in the middle, in standard deviations
 _NEAR = 0.7  # a mix of operators that a published run has in common to this extent counts as measured
 _LARGE = 0.1  # share of the cycles in operators that no published run has, from which they are named
 
@@ -56,7 +58,14 @@ def ratio_interval(first: RunFeatures, second: RunFeatures, simulated: float, qu
 
 @lru_cache(maxsize=512)
 def _range(quantity: str, of: RunFeatures) -> tuple[float, float]:
-    return stored_model(quantity).range(of, LEVEL, [a * b for a in of.builds or _ONCE for b in _on(of, quantity)])
+    several = product(of.builds or _ONCE, _on(of, quantity), _around(of.unfitted))
+    return stored_model(quantity).range(of, LEVEL, [a * b * c for a, b, c in several])
+
+
+def _around(error: float) -> tuple[float, ...]:
+    """Three factors, each as likely, whose logarithms have that root mean square."""
+    away = exp(error * _OUTER)
+    return (1 / away, 1.0, away) if error else _ONCE
 
 
 def _on(of: RunFeatures, quantity: str) -> tuple[float, ...]:
@@ -70,10 +79,10 @@ def _relative(first: RunFeatures, second: RunFeatures, quantity: str) -> list[fl
     sides = first.builds or _ONCE, second.builds or _ONCE
     alike = len(sides[0]) == len(sides[1])
     builds = [a / b for a, b in (zip(*sides, strict=True) if alike else product(*sides))]
-    if first.machine == second.machine:
-        return builds
-    others = [a / b for a, b in product(_on(first, quantity), _on(second, quantity))]
-    return [a * b for a, b in product(builds, others)]
+    others: Sequence[float] = _ONCE
+    if first.machine != second.machine:
+        others = [a / b for a, b in product(_on(first, quantity), _on(second, quantity))]
+    return [a * b * c for a, b, c in product(builds, others, _around(hypot(first.unfitted, second.unfitted)))]
 
 
 def _scaled(value: float, ends: tuple[float, float]) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from mcusim.measurements.interval.error_model import CURRENT, ErrorModel
 from mcusim.results.measurement.interval import RunFeatures
 
 QUANTITIES = ("latency", "energy")
-_OF_USERS = ("builds", "peripherals")  # features of runs of which nobody said these
+_OF_USERS = ("builds", "peripherals", "unfitted")  # features of runs of which nobody said these
 STORED = "residuals.json"  # in this folder
 
 

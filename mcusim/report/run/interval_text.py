@@ -57,6 +57,8 @@ def interval_basis(interval: Interval) -> str:
     text += " policy."
     if interval.not_measured:
         text += f" Wider, for no such row has: {'; '.join(interval.not_measured)}."
+    if interval.not_fitted:
+        text += f" Wider, for {interval.not_fitted}."
     text += _builds_text(interval.situation.builds)
     if interval.situation.peripherals > 1:
         text += f" Energy wider: all peripherals on make it {interval.situation.peripherals:.2f} times as large."

@@ -233,6 +233,7 @@ _TAIL = {
     "interval.rows": ("integer", "published latencies that it is made from, none of which was used to fit a figure"),
     "interval.like": ("integer", "those of the same machine, kernels and policy"),
     "interval.not_measured[]": ("text", "what no such row has of this run; each makes the interval wider"),
+    "interval.not_fitted": ("text", "shapes that the kernels' costs were not fitted to, with their share; or empty"),
     "interval.situation.machine": ("text", "what the run may have in common with measured ones: name of the board"),
     "interval.situation.core": ("text", "its core"),
     "interval.situation.code": ("text", "kernel set, or the profile where it was fitted to none"),
@@ -248,6 +249,10 @@ _TAIL = {
     "interval.situation.peripherals": (
         "number",
         "energy with those of the microcontroller on that its `run` current is without, over this one",
+    ),
+    "interval.situation.unfitted": (
+        "number",
+        "root mean square error of ln(latency) by shapes that the kernels' costs were not fitted to",
     ),
     "interval.situation.clock": ("number", "core clock over that of the board as it ships"),
     "assumptions[]": ("text", "figures that the result rests on and that were not measured"),

@@ -23,6 +23,7 @@ class RunFeatures:
     ``source`` is the publication, None for a run that nobody measured; ``flags_known`` is false where it says that
     the compiler's flags are not known. ``builds``, where nobody named the kernels: the latency with each build
     that they may be, over the run's. ``peripherals``: the energy with the microcontroller's peripherals on, over it.
+    ``unfitted``: the root mean square error of the logarithm by shapes that the kernels' costs were not fitted to.
     """
 
     machine: str
@@ -38,6 +39,7 @@ class RunFeatures:
     flags_known: bool = True
     builds: tuple[float, ...] = ()
     peripherals: float = 1.0
+    unfitted: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, without ``source`` and ``flags_known``, which are of published rows."""
@@ -51,7 +53,8 @@ class Interval:
 
     ``latency_ms`` and ``energy_mj`` are low and high. ``rows`` published latencies that were not used to fit anything
     are what the interval is made from; ``like`` of them are of the same machine, kernels and policy.
-    ``not_measured`` is what no such row has of this run, in words: each makes the interval wider.
+    ``not_measured`` is what no such row has of this run, in words: each makes the interval wider. So does
+    ``not_fitted``, the share of the cycles in shapes that the kernels' costs were not fitted to, in words.
     """
 
     level: float
@@ -61,6 +64,7 @@ class Interval:
     like: int
     not_measured: tuple[str, ...]
     situation: RunFeatures = field(repr=False)
+    not_fitted: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data; ranges are lists of low and high."""
@@ -71,6 +75,7 @@ class Interval:
             "rows": self.rows,
             "like": self.like,
             "not_measured": list(self.not_measured),
+            "not_fitted": self.not_fitted,
             "situation": self.situation.to_json(),
         }
 

@@ -287,6 +287,7 @@ def _situation(whole: _Object) -> RunFeatures | None:
         clock=clock,
         builds=json_object.factors("builds"),
         peripherals=json_object.number("peripherals") or 1.0,
+        unfitted=json_object.number("unfitted") or 0.0,
     )
 
 

@@ -1,0 +1,42 @@
+"""Which shapes a kernel's costs were fitted to, and what of a call lies outside of them.
+
+A cost is of each time a loop goes round, so that it holds for any number of pixels. What a compiled loop takes beyond
+that, as its first round or a branch that a predictor misses, depends on the shapes that are its bounds: on channels, on
+the window, its stride and its dilation. A profile has of each kind the least and the largest that its runs had.
+
+Not modelled: shapes in between that no run had, and the values of the data: runs have random bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mcusim.model.geometry import Geometry
+
+SHAPES = (
+    "in_c", "out_c", "kernel_h", "kernel_w", "stride_h", "stride_w", "dilation_h", "dilation_w", "depth_multiplier",
+)  # fmt: skip
+Ranges = Mapping[str, tuple[int, int]]  # by shape, least and largest
+
+
+def has_shapes(g: Geometry) -> bool:
+    """Whether an operator's loops are bound by channels and a window; others go from byte to byte."""
+    return g.traits.parametric or g.kernel_h * g.kernel_w > 1
+
+
+def fitted_ranges(geometries: Iterable[Geometry]) -> Ranges:
+    """Of the runs of one kind."""
+    shapes = [g for g in geometries if has_shapes(g)]
+    pairs = {name: [getattr(g, name) for g in shapes] for name in SHAPES if shapes}
+    return {name: (min(values), max(values)) for name, values in pairs.items()}
+
+
+def outside(g: Geometry, ranges: Ranges) -> tuple[str, ...]:
+    """What of ``g`` no run had, as ``"kernel_h 13 (1 to 10)"``; nothing of a kind whose loops no shape bounds."""
+    if not has_shapes(g):
+        return ()
+    return tuple(
+        f"{name} {getattr(g, name)} ({low} to {high})"
+        for name, (low, high) in ranges.items()
+        if not low <= getattr(g, name) <= high
+    )
