@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.cost.counted.variants import VARIANTS, is_counted, scratch_bytes
-from mcusim.kernels.cost.fitted.fitted_shapes import SHAPES, Ranges
+from mcusim.kernels.cost.fitted.fitted_shapes import GROUPS, SHAPES, Ranges
 from mcusim.kernels.cost.fitted.kinds import KINDS
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
 from mcusim.machine.cores import CORES
@@ -79,7 +79,7 @@ class CoreCosts:
     """Milli-cycles per loop level and variant for one core; ``operator`` cycles of interpreter per invocation.
 
     ``fitted``, by kind, replaces them in a profile that was measured on a compiled set. ``outside``: root mean square
-    of ln(emulated / replayed) over calls of other shapes than were fitted.
+    of ln(emulated / replayed) over calls of other shapes than were fitted, by group of shapes.
     """
 
     operator: int
@@ -88,7 +88,7 @@ class CoreCosts:
     basis: Mapping[str, tuple[str, str]]  # variant -> (basis, source)
     fitted: Mapping[str, FittedCosts] = field(default_factory=dict, repr=False)
     wait_states: float = 0.0  # of the flash that ``fitted`` waited for
-    outside: float = 0.0
+    outside: Mapping[str, float] = field(default_factory=dict)
     away: tuple[float, float, float] = (1.0, 0.0, 0.0)  # of a counted profile, by cycle: as that of a LevelCost
 
 
@@ -291,7 +291,7 @@ def _core(where: str, isa: str, table: Mapping[str, Any], variants: Sequence[str
     unknown = set(table) - set(fitted) - {"basis", "source", "runtime"}
     if unknown:
         raise UsageError(f"kernel profile {where}: unknown key {isa}.{min(unknown)}")
-    outside = _number(where, f"{isa}.runtime.outside", runtime.get("outside", 0))
+    outside = _errors(where, f"{isa}.runtime.outside", runtime.get("outside", {}))
     return CoreCosts(operator, rate, levels, basis | dict.fromkeys(fitted, default), fitted, waits, outside)
 
 
@@ -309,6 +309,12 @@ def _fitted(where: str, key: str, kind: str, table: object) -> FittedCosts:
     runs, median, worst = (_number(where, f"{key}.{name}", table.get(name)) for name in ("runs", "median", "worst"))
     shapes = _ranges(where, f"{key}.shapes", table.get("shapes", {}))
     return FittedCosts(levels, tuple((a, b) for a, b in code), int(runs), median, worst, shapes)
+
+
+def _errors(where: str, key: str, table: object) -> Mapping[str, float]:
+    if not isinstance(table, Mapping) or set(table) - set(GROUPS):
+        raise UsageError(f"kernel profile {where}: {key}: a table of some of {', '.join(GROUPS)} is needed")
+    return {name: _number(where, f"{key}.{name}", value) for name, value in table.items()}
 
 
 def _ranges(where: str, key: str, table: object) -> Ranges:

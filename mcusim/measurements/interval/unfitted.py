@@ -6,10 +6,11 @@ just outside (:mod:`mcusim.kernels.cost.fitted.fitted_shapes` has more).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcusim.kernels.cost.fitted.fitted_shapes import outside
+from mcusim.kernels.cost.fitted.fitted_shapes import group, outside
 from mcusim.kernels.cost.profile import Profile
 from mcusim.model.geometry import Geometry, Tile
 from mcusim.program.program import Compute, Program
@@ -52,14 +53,14 @@ def unfitted(run: Run, program: Program, isa: str, profile: Profile) -> Unfitted
         shapes = _outside(task.geometry, task.rows, operands, isa, own)
         if shapes:
             cycles += spent[task.operator]
-            error += spent[task.operator] * own.core(isa).outside
-            texts |= dict.fromkeys(f"{task.geometry.type} {shape}" for shape in shapes)
+            error += spent[task.operator] * own.core(isa).outside.get(group(shapes), 0.0)
+            texts |= dict.fromkeys(f"{task.geometry.type} {shape}" for shape in shapes.values())
     return Unfitted(cycles / run.cycles, error / run.cycles, tuple(texts)) if texts and run.cycles else Unfitted()
 
 
 @lru_cache(maxsize=4096)
-def _outside(g: Geometry, rows: Tile, operands: _Operands, isa: str, profile: Profile) -> tuple[str, ...]:
+def _outside(g: Geometry, rows: Tile, operands: _Operands, isa: str, profile: Profile) -> Mapping[str, str]:
     from mcusim.kernels.cost.fitted.call import kernel_kind
 
     fitted = profile.core(isa).fitted.get(kernel_kind(g, rows, operands, profile))
-    return () if fitted is None else outside(g, fitted.shapes)
+    return {} if fitted is None else outside(g, fitted.shapes)

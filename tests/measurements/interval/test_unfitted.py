@@ -9,7 +9,7 @@ import pytest
 
 import mcusim
 from mcusim.kernels import load_profile, profile_names
-from mcusim.kernels.cost.fitted.fitted_shapes import fitted_ranges, outside
+from mcusim.kernels.cost.fitted.fitted_shapes import fitted_ranges, group, outside
 from mcusim.measurements.interval.intervals import interval, ratio_interval
 from mcusim.model import Graph, Operator, Quantization, Tensor, geometry
 
@@ -40,7 +40,7 @@ def network(side: int) -> Graph:
 @pytest.mark.parametrize("name", FITTED)
 def test_every_fitted_profile_says_its_shapes_and_its_error_outside(name: str) -> None:
     for isa, costs in load_profile(name).cores.items():
-        assert 0.001 < costs.outside < 0.5, isa
+        assert all(0.001 < costs.outside[name] < 0.5 for name in ("channels", "window")), isa
         convolutions = [kind for kind in costs.fitted if "conv" in kind or "depthwise" in kind]
         assert convolutions and all(costs.fitted[kind].shapes for kind in convolutions)
         assert all(low <= high for kind in costs.fitted.values() for low, high in kind.shapes.values())
@@ -49,9 +49,10 @@ def test_every_fitted_profile_says_its_shapes_and_its_error_outside(name: str) -
 def test_what_is_outside_is_named_with_its_range() -> None:
     small, large = (geometry(graph, graph.operators[0]) for graph in (network(3), network(13)))
     ranges = fitted_ranges([small, replace(small, kernel_h=9)])
-    assert outside(small, ranges) == outside(replace(small, kernel_h=9, in_h=999), ranges) == ()
-    assert outside(large, ranges) == ("kernel_h 13 (3 to 9)", "kernel_w 13 (3 to 3)")
-    assert outside(replace(small, type="RESHAPE", kernel_h=1, kernel_w=1, in_c=7), ranges) == ()
+    assert outside(small, ranges) == outside(replace(small, kernel_h=9, in_h=999), ranges) == {}
+    assert [*outside(large, ranges).values()] == ["kernel_h 13 (3 to 9)", "kernel_w 13 (3 to 3)"]
+    assert group(outside(large, ranges)) == "window" and group(["out_c"]) == "channels"
+    assert outside(replace(small, type="RESHAPE", kernel_h=1, kernel_w=1, in_c=7), ranges) == {}
 
 
 @pytest.mark.parametrize(("runtime", "kernels"), [("tflm", "cmsis-gcc12"), ("tinyengine", None)])
@@ -64,7 +65,7 @@ def test_a_run_says_what_share_is_in_such_shapes(runtime: str, kernels: str | No
         f"{100 * share:.1f} % of the cycles are in shapes that {far.run.kernels} was"
     )
     assert "CONV_2D kernel_h 13 (1 to " in far.interval.not_fitted
-    error = load_profile(far.run.kernels).core("cortex-m7").outside
+    error = load_profile(far.run.kernels).core("cortex-m7").outside["window"]
     assert far.interval.situation.unfitted == pytest.approx(share * error, abs=0.001)
 
 

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Mapping
 
 from mcusim.model.geometry import Geometry
 
-SHAPES = (
-    "in_c", "out_c", "kernel_h", "kernel_w", "stride_h", "stride_w", "dilation_h", "dilation_w", "depth_multiplier",
-)  # fmt: skip
+GROUPS = {
+    "channels": ("in_c", "out_c", "depth_multiplier"),
+    "window": ("kernel_h", "kernel_w", "stride_h", "stride_w", "dilation_h", "dilation_w"),
+}
+SHAPES = tuple(name for names in GROUPS.values() for name in names)
 Ranges = Mapping[str, tuple[int, int]]  # by shape, least and largest
 
 
@@ -31,12 +33,18 @@ def fitted_ranges(geometries: Iterable[Geometry]) -> Ranges:
     return {name: (min(values), max(values)) for name, values in pairs.items()}
 
 
-def outside(g: Geometry, ranges: Ranges) -> tuple[str, ...]:
-    """What of ``g`` no run had, as ``"kernel_h 13 (1 to 10)"``; nothing of a kind whose loops no shape bounds."""
+def outside(g: Geometry, ranges: Ranges) -> Mapping[str, str]:
+    """What of ``g`` no run had, by the name of the shape, as ``"kernel_h 13 (1 to 10)"``; nothing of a kind whose loops
+    no shape bounds."""
     if not has_shapes(g):
-        return ()
-    return tuple(
-        f"{name} {getattr(g, name)} ({low} to {high})"
+        return {}
+    return {
+        name: f"{name} {getattr(g, name)} ({low} to {high})"
         for name, (low, high) in ranges.items()
         if not low <= getattr(g, name) <= high
-    )
+    }
+
+
+def group(shapes: Iterable[str]) -> str:
+    """The group of shapes that are outside: ``window`` where one of it is among them."""
+    return "window" if set(GROUPS["window"]) & set(shapes) else "channels"
