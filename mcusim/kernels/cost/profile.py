@@ -104,9 +104,9 @@ class Profile:
     title: str
     per_channel_bytes: int
     node_bytes: int
-    code: Mapping[str, int]
+    code: Mapping[str, int] = field(hash=False)
     code_basis: tuple[str, str]
-    cores: Mapping[str, CoreCosts] = field(repr=False)
+    cores: Mapping[str, CoreCosts] = field(repr=False, hash=False)
     set: str | None = None
     technique: str = "cmsis"
     rest: str | None = None
