@@ -219,6 +219,18 @@ def padding(m: Maker) -> Graph:
     return m.graph([m.add(_shape(m, 6000)), m.add((4, 2), 1.0, "int32", table)], {})
 
 
+def padded_axes(m: Maker) -> Graph:
+    """Any axes of any rank: rows as short as a pixel of a channel."""
+    rank = m.pick(1, 2, 3, 4, 4, 4, 5)
+    sides = [m.pick(1, 2, 3, 5, 8, 14) for _ in range(rank - 1)]
+    shape = (*sides, m.pick(1, 2, 3, 4, 6, 7, 8, 16, 40))
+    table = [m.pick((0, 0), (0, 1), (1, 1), (2, 3)) for _ in sides] + [m.pick((0, 0), (0, 1), (0, 5), (2, 2), (4, 4))]
+    while np.prod(shape) > 6000:
+        shape = tuple(1 if side == max(sides) else side for side in shape[:-1]) + shape[-1:]
+        sides = shape[:-1]
+    return m.graph([m.add(shape), m.add((rank, 2), 1.0, "int32", table)], {})
+
+
 def resize(m: Maker) -> Graph:
     shape = _shape(m, 3000)
     size = m.add((2,), 1.0, "int32", [shape[1] * 2, shape[2] * 2])
@@ -342,10 +354,12 @@ BYTES: tuple[Case, ...] = (  # whatever the type
     ("RESHAPE", reshape, 20, 0),
     ("CONCATENATION", concatenation, 24, 0),
     ("PAD", padding, 16, 0),
+    ("PAD", padded_axes, 32, 0),
     ("RESIZE_NEAREST_NEIGHBOR", resize, 12, 0),
 )
 WIDE: tuple[Case, ...] = (  # of elements of 16 bits alone
     ("PAD", padding, 16, 0),
+    ("PAD", padded_axes, 32, 0),
     ("RESIZE_NEAREST_NEIGHBOR", resize, 12, 0),
     ("QUANTIZE", to_int8, 8, 0),
     ("QUANTIZE", to_int32, 8, 0),

@@ -571,14 +571,14 @@ def words_and_bytes(call: NestCall, to: int, source: int, count: int, level: int
 @native
 def pad_by_words(call: NestCall) -> None:
     """``tinyengine_pad``: call, row, filled, filled_byte, copied, copied_byte."""
-    depth = call.out_c
-    row, width, left = call.in_w * depth, call.out_w * depth, call.pad_left * depth
+    outer, axis, depth = call.axes[2], call.axes[3], call.axes[4].size
+    row, width, left = axis.inside * depth, axis.size * depth, axis.before * depth
     source, to = call.input, call.output
     step(call, 1, 1)
-    for n in range(call.batch * call.rows):
-        y = n % call.rows - call.pad_top
+    for n in range(call.axes[0].size * call.axes[1].size * outer.size):
+        y = n % outer.size - outer.before
         step(call, 2, 1)
-        if 0 <= y < call.in_h:
+        if 0 <= y < outer.inside:
             to = words_and_bytes(call, to, 0, left, 3)
             to = words_and_bytes(call, to, source, row, 5)
             to = words_and_bytes(call, to, 0, width - left - row, 3)
