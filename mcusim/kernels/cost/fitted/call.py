@@ -26,6 +26,7 @@ from mcusim.memory.state_layout import CodeSweep, MemoryState, RegionState
 from mcusim.model.geometry import Geometry, Tile
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
+_ANEW = 0.17  # of a flash line more where code begins anew; assumed: loops inside of a line have none, far calls one
 _FIELDS = ("filter", "bias", "multiplier", "shift", "scratch")  # roles that are a field of the call
 # what an operator that the set does not have is costed as, by its trait ``costed_as``; else as bytes that move
 _LIKE = {"elementwise": "reference_requantize"}
@@ -89,8 +90,9 @@ def _replay_kind(memory: MemoryState, call: Call, profile: Profile, costs: CoreC
     ticks = int(counts @ cycles)
     if alone is not None:
         replay.count_words(memory, alone, round(float(counts @ away[:, 1])))
-    elif region is not None and not measured and memory.code_cache == 0:
-        _uncached(memory, code, fitted_costs, ticks, costs.bytes_per_cycle)
+    elif region is not None and not measured:
+        _, words, anew = counts @ away
+        _from_flash(memory, code, fitted_costs, _Uncached(ticks, words * (1 << memory.bus_shift), anew))
     return ticks
 
 
@@ -241,8 +243,20 @@ def _cold(memory: MemoryState, code: int, costs: FittedCosts) -> None:
         core_data.fetch(memory, code + offset, size)
 
 
-def _uncached(memory: MemoryState, code: int, costs: FittedCosts, ticks: int, rate: float) -> None:
-    """Every line of code executed comes from a memory without cache or accelerator."""
-    size = sum(n for _, n in costs.code)
-    executed, pace = int(ticks / L.TICK * rate), round((L.TICK << 16) / rate)
-    replay.fetch(memory, CodeSweep(np.array((code + costs.code[0][0], size, 1, 1, 0, executed, pace), np.int64)))
+class _Uncached(NamedTuple):
+    """What is executed past the caches: its ticks, bytes of code, and how often code begins anew elsewhere."""
+
+    ticks: int
+    code_bytes: float
+    anew: float
+
+
+def _from_flash(memory: MemoryState, code: int, costs: FittedCosts, executed: _Uncached) -> None:
+    """Every line of code comes from the flash or its accelerator, where no cache is for it."""
+    addresses = addresses_at(memory, code)
+    if not executed.code_bytes or addresses is None or (memory.code_cache > 0 and addresses.attribute > 0):
+        return
+    line = 1 << RegionState(memory, addresses.region).line_shift
+    size, code_bytes = sum(n for _, n in costs.code), int(executed.code_bytes + _ANEW * line * executed.anew)
+    pace = round(executed.ticks * (1 << 16) / code_bytes)
+    replay.fetch(memory, CodeSweep(np.array((code + costs.code[0][0], size, 1, 1, 0, code_bytes, pace), np.int64)))
