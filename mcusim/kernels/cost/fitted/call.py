@@ -26,7 +26,7 @@ from mcusim.memory.state_layout import CodeSweep, MemoryState, RegionState
 from mcusim.model.geometry import Geometry, Tile
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
-_ANEW = 0.17  # of a flash line more where code begins anew; assumed: loops inside of a line have none, far calls one
+_ANEW = 0.17  # of a flash line, where code begins anew; assumed: a loop inside of a line has none, a far jump one
 _FIELDS = ("filter", "bias", "multiplier", "shift", "scratch")  # roles that are a field of the call
 # what an operator that the set does not have is costed as, by its trait ``costed_as``; else as bytes that move
 _LIKE = {"elementwise": "reference_requantize"}
@@ -92,28 +92,36 @@ def _replay_kind(memory: MemoryState, call: Call, profile: Profile, costs: CoreC
         replay.count_words(memory, alone, round(float(counts @ away[:, 1])))
     elif region is not None and not measured:
         _, words, anew = counts @ away
-        _from_flash(memory, code, fitted_costs, _Uncached(ticks, words * (1 << memory.bus_shift), anew))
+        _from_flash(memory, code, fitted_costs, _Uncached(ticks, words, anew))
     return ticks
 
 
-def compute_cycles(call: Call, profile: Profile, isa: str) -> tuple[float, float]:
-    """Cycles of the call on memory that never waits, and those for its code from the flash that its costs were fitted
-    on. Raises UnsupportedError for a kind without costs."""
-    costs, splits = profile.core(isa), core_named(isa).splits_unaligned
+class ComputeCycles(NamedTuple):
+    """Cycles of a call on memory that never waits, those for its code from the flash that its costs were fitted on; the
+    words of code that it reads where no cache is, and how many of them begin anew elsewhere."""
+
+    work: float
+    fetch: float
+    words: float
+    anew: float
+
+
+def compute_cycles(call: Call, profile: Profile, isa: str) -> ComputeCycles:
+    """What the call takes without operands that wait. Raises UnsupportedError for a kind without costs."""
+    costs, core = profile.core(isa), core_named(isa)
     kinds = (_kind(call, _sizes(call, _places(call)), profile), *passes(_symbol(call, profile), call.geometry))
-    memory, ticks = MemoryState(np.zeros(MemoryState.WORDS, np.int64)), np.zeros(2)
+    memory, sums = MemoryState(np.zeros(MemoryState.WORDS, np.int64)), np.zeros(4)
     for kind in kinds:
         if kind not in costs.fitted:
             raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
         nest_call = _nest_call(call, profile)
-        nest_call.memory, nest_call.splits_words = memory, splits
+        nest_call.memory, nest_call.splits_words = memory, core.splits_unaligned
         for output, size in _outputs(call):
             nest_call.output, nest_call.output_size = output, size
             nest(kind)(nest_call)
-        cycles, waits, *_ = _levels(kind, costs.fitted[kind])
-        ticks += np.array([cycles, waits]) @ nest_call.levels.table(LEVELS)["count"]
-    work, wait = (ticks / L.TICK).tolist()
-    return work, wait
+        cycles, waits, _, _, away = _levels(kind, costs.fitted[kind])
+        sums += np.array([cycles / L.TICK, waits / L.TICK, away[:, 1], away[:, 2]]) @ nest_call.levels.table(LEVELS)["count"]
+    return ComputeCycles(*sums.tolist())
 
 
 class DeviceFault(NamedTuple):
@@ -244,19 +252,25 @@ def _cold(memory: MemoryState, code: int, costs: FittedCosts) -> None:
 
 
 class _Uncached(NamedTuple):
-    """What is executed past the caches: its ticks, bytes of code, and how often code begins anew elsewhere."""
+    """What is executed past the caches: its ticks, words of code, and how many of them begin anew elsewhere."""
 
     ticks: int
-    code_bytes: float
+    words: float
     anew: float
 
 
 def _from_flash(memory: MemoryState, code: int, costs: FittedCosts, executed: _Uncached) -> None:
     """Every line of code comes from the flash or its accelerator, where no cache is for it."""
     addresses = addresses_at(memory, code)
-    if not executed.code_bytes or addresses is None or (memory.code_cache > 0 and addresses.attribute > 0):
+    if not executed.words or addresses is None or (memory.code_cache > 0 and addresses.attribute > 0):
         return
     line = 1 << RegionState(memory, addresses.region).line_shift
-    size, code_bytes = sum(n for _, n in costs.code), int(executed.code_bytes + _ANEW * line * executed.anew)
-    pace = round(executed.ticks * (1 << 16) / code_bytes)
-    replay.fetch(memory, CodeSweep(np.array((code + costs.code[0][0], size, 1, 1, 0, code_bytes, pace), np.int64)))
+    lines = flash_lines(executed.words, executed.anew, line >> memory.bus_shift)
+    size, pace = sum(n for _, n in costs.code), round((executed.ticks << 16) / (lines * line))
+    from_first = (code + costs.code[0][0], size, 1, 1, 0, int(lines * line), pace)
+    replay.fetch(memory, CodeSweep(np.array(from_first, np.int64)))
+
+
+def flash_lines(words: float, anew: float, line: int) -> float:
+    """Lines of ``line`` words in which code comes from a flash past the caches."""
+    return words / line + _ANEW * anew
