@@ -79,10 +79,14 @@ class Geometry:
         )
 
     @property
+    def in_batch(self) -> int:
+        """Images of the input: as many as of the output unless a PAD adds some."""
+        return self.paddings[0][1] if len(self.paddings) == 4 else self.batch
+
+    @property
     def in_bytes(self) -> int:
         """Bytes of one activation input (the first)."""
-        batch = self.paddings[0][1] if len(self.paddings) == 4 else self.batch
-        return batch * self.in_h * self.in_w * self.in_c * self.item
+        return self.in_batch * self.in_h * self.in_w * self.in_c * self.item
 
     @property
     def out_bytes(self) -> int:

@@ -164,12 +164,12 @@ def _places(call: Call) -> list[tuple[int, int]]:
     inputs = [(a, n) for role, a, n in call.operands if role.startswith("input")] or [(0, 0)]
     if g.traits.keeps_state:
         return [(a, n) for role, a, n in call.operands if role not in ("output", "scratch")]
-    row = g.batch * g.in_w * g.in_c * g.item
+    row = g.in_batch * g.in_w * g.in_c * g.item
     tiled = (rows.in_row, rows.in_rows) != (0, g.in_h)
     places = []
     for address, size in inputs:
         within = tiled and size >= row * g.in_h  # the whole tensor, read in place: the rows begin further on
-        places.append((address + row // g.batch * rows.in_row, row * rows.in_rows) if within else (address, size))
+        places.append((address + row // g.in_batch * rows.in_row, row * rows.in_rows) if within else (address, size))
     return places
 
 

@@ -88,7 +88,8 @@ _NESTS: Mapping[str, str] = {
         f"{_PLANE} taps line together single {_loops('fours', 'ones', 'groups', 'singles', 'lines')} {_PLAIN_CHANNEL}",
     ),
     "range_pass": f"call four one {_loops('fours', 'ones')}",
-    "pad_by_words": "call row filled filled_byte copied copied_byte",
+    "pad_by_words": "call row filled filled_byte copied copied_byte off "
+    + _loops("filled_words", "filled_bytes", "copied_words", "copied_bytes"),
     "plane_by_pairs": f"{_PLANE} line output filter_row pair {_loops('fours', 'ones', 'pairs', 'rows')} filter_tap odd"
     f" {_PLAIN_CHANNEL}",
     "vector_by_pairs": "call vector output quad element odd odd_quad odd_element " + _loops("quads", "elements"),
