@@ -71,8 +71,8 @@ def _relative(first: RunFeatures, second: RunFeatures, quantity: str) -> list[fl
     alike = len(sides[0]) == len(sides[1])
     builds = [a / b for a, b in (zip(*sides, strict=True) if alike else product(*sides))]
     on = _on(first, quantity), _on(second, quantity)
-    one_board = first.machine == second.machine and len(on[0]) == len(on[1])
-    others = [a / b for a, b in (zip(*on, strict=True) if one_board else product(*on))]
+    same_board = first.machine == second.machine and len(on[0]) == len(on[1])
+    others = [a / b for a, b in (zip(*on, strict=True) if same_board else product(*on))]
     return [a * b for a, b in product(builds, others)]
 
 

@@ -120,7 +120,8 @@ def compute_cycles(call: Call, profile: Profile, isa: str) -> ComputeCycles:
             nest_call.output, nest_call.output_size = output, size
             nest(kind)(nest_call)
         cycles, waits, _, _, away = _levels(kind, costs.fitted[kind])
-        sums += np.array([cycles / L.TICK, waits / L.TICK, away[:, 1], away[:, 2]]) @ nest_call.levels.table(LEVELS)["count"]
+        of_levels = np.array([cycles / L.TICK, waits / L.TICK, away[:, 1], away[:, 2]])
+        sums += of_levels @ nest_call.levels.table(LEVELS)["count"]
     return ComputeCycles(*sums.tolist())
 
 

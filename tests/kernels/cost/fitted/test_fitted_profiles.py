@@ -220,7 +220,9 @@ def test_a_fitted_profile_says_how_well_it_fits(name: str) -> None:
             # rescaling by -Os branches on data
             most = 22 if "cast" in kind else 21 if loose else 16 if "-os" in name and "requantize" in kind else 10
             assert found.median <= most, kind
-            assert found.worst <= (75 if "cast-" in kind else 36 if loose else 25), kind
+            # the rows of a PAD: what a Cortex-M7 predicts of their short loops depends on where they lie
+            by_rows = kind.startswith("reference_pad")
+            assert found.worst <= (75 if "cast-" in kind else 36 if loose or by_rows else 25), kind
             assert found.code, kind
 
 
