@@ -396,6 +396,10 @@ class Machine(Displayed):
         changed: Machine = self._replace(self, key, value)
         return changed
 
+    def caches_code(self, name: str) -> bool:
+        """Whether code in that memory, fetched where its range begins, comes through the instruction cache."""
+        return bool(self.instruction_cache and self.instruction_cache.size) and self.memory[name].cached
+
     def cycles(self, duration: Duration, device_hz: int | None = None) -> Fraction:
         """``duration`` in core cycles (fractional; rounding is the caller's)."""
         return duration.cycles(self.core.clock, device_hz)

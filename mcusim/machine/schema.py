@@ -130,7 +130,7 @@ _UNIFIED = Default(lambda _: False, "data reads have lines of their own", "data_
 _STALLED = Default(lambda scope: scope["run"], "as while it runs", "run", text=str)
 _SLEEP = Default(lambda scope: scope["stalled"], "as while it waits for data", "stalled", text=str)
 _NO_BOARD = Default(lambda _: 0.0, "all of it is the microcontroller's", text=lambda _: "0 mA")
-_PERIPHERALS = Default(lambda _: 0.0, "as ``run`` was measured", text=lambda _: "0 mA/MHz")
+_PERIPHERALS = Default(lambda _: 0.0, "as in the run current", text=lambda _: "0 mA/MHz")
 _FLAT = Default(lambda _: 0.0, "as at any clock", text=lambda _: "0 mA/MHz")
 
 

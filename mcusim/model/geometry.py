@@ -23,7 +23,8 @@ class Geometry:
     ``inputs`` is the number of activation inputs (2 for ADD; CONCATENATION: as many as it has). ``types`` is that of
     input and output, ``uint8``, or of both where they differ, ``int8_to_float32``. ``slow_channels``: how many output
     channels the planned kernel does not rescale in its quick way, ``clamped``: 1 where it clamps outputs in a pass of
-    their own (both: :mod:`mcusim.kernels.calls.rescaling`).
+    their own (both: :mod:`mcusim.kernels.calls.rescaling`). ``paddings``: of a PAD of more than height and width, or of
+    another rank, by axis the elements before, of the input and of the output.
     """
 
     type: str
@@ -50,6 +51,7 @@ class Geometry:
     types: str = "int8"
     slow_channels: int = 0
     clamped: int = 0
+    paddings: tuple[tuple[int, int, int], ...] = ()
 
     @property
     def traits(self) -> Traits:
@@ -77,9 +79,14 @@ class Geometry:
         )
 
     @property
+    def in_batch(self) -> int:
+        """Images of the input: as many as of the output unless a PAD adds some."""
+        return self.paddings[0][1] if len(self.paddings) == 4 else self.batch
+
+    @property
     def in_bytes(self) -> int:
         """Bytes of one activation input (the first)."""
-        return self.batch * self.in_h * self.in_w * self.in_c * self.item
+        return self.in_batch * self.in_h * self.in_w * self.in_c * self.item
 
     @property
     def out_bytes(self) -> int:

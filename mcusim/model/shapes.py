@@ -283,12 +283,19 @@ def _mean(graph: Graph, op: Operator) -> dict[str, int]:
     return sizes | {"kernel_h": source[1], "kernel_w": source[2]}
 
 
-def _pads(graph: Graph, op: Operator) -> dict[str, int]:
-    source, table = graph.tensors[op.inputs[0]].shape, graph.tensors[op.inputs[1]].data
-    if len(source) != 4 or table is None:
+def _pads(graph: Graph, op: Operator) -> dict[str, Any]:
+    source, target = (graph.tensors[i].shape for i in (op.inputs[0], op.outputs[0]))
+    table = graph.tensors[op.inputs[1]].data
+    if table is None:
         return {}
-    (top, bottom), (left, right) = (tuple(int(v) for v in table[axis]) for axis in (1, 2))
-    return _ends(graph, op) | {"pad_top": top, "pad_bottom": bottom, "pad_left": left, "pad_right": right}
+    before = [int(v) for v in table.reshape(-1)[::2]]
+    axes = {"paddings": tuple(zip(before, source, target, strict=True))}
+    if len(source) != 4:
+        return nhwc((1, 1, 1, prod(source)), (1, 1, 1, prod(target))) | axes
+    sizes: dict[str, Any] = {"pad_top": before[1], "pad_left": before[2]}
+    sizes |= {"pad_bottom": target[1] - source[1] - before[1], "pad_right": target[2] - source[2] - before[2]}
+    plain = source[::3] == target[::3]
+    return _ends(graph, op) | sizes | ({} if plain else axes)
 
 
 def _svdf(graph: Graph, op: Operator) -> dict[str, int]:
@@ -305,7 +312,7 @@ def _lstm(graph: Graph, op: Operator) -> dict[str, int]:
     return nhwc((batch, steps, 1, depth), (batch, steps, 1, units)) | {"inputs": 1}
 
 
-LOOP_NESTS: dict[str, Callable[[Graph, Operator], dict[str, int]]] = {
+LOOP_NESTS: dict[str, Callable[[Graph, Operator], dict[str, Any]]] = {
     "conv": _convolution, "depthwise": _convolution, "fully_connected": _fully_connected, "mean": _mean, "pad": _pads,
     "pool": _pool, "svdf": _svdf, "lstm": _lstm, "transpose_conv": _transposed, **R.NESTS,
 }  # fmt: skip

@@ -51,7 +51,7 @@ def needed_bytes(task: Compute) -> dict[Role, int]:
     g, rows = task.geometry, task.rows
     item = g.item if _has_window(g) else 1
     needs: dict[Role, int] = {
-        "input0": g.batch * rows.in_rows * g.in_w * g.in_c * item,
+        "input0": g.in_batch * rows.in_rows * g.in_w * g.in_c * item,
         "output": g.batch * rows.out_rows * g.out_w * g.out_c * item,
         "filter": _filter_bytes(g),
     }

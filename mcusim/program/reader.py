@@ -69,6 +69,7 @@ GEOMETRY = (
     "types",
     "slow_channels",
     "clamped",
+    "paddings",
 )
 TASK = ("id", "do", "lane", "op", "tile")
 OWN_KEYS = {
@@ -289,11 +290,19 @@ def _geometry(value: Any) -> Geometry:
     shape += [
         f.whole(v.get("slow_channels", 0), "slow_channels", ends[5] + 1),
         f.whole(v.get("clamped", 0), "clamped", 2),
+        tuple(_padding(axis) for axis in f.items(v.get("paddings", []), "paddings")),
     ]
     g = Geometry(f.text(v["type"], "operator type"), *shape)
     if max(g.in_bytes, g.out_bytes) >= f.ADDRESSES or g.macs >= 1 << 48:
         raise f.FieldError("geometry is larger than 32-bit addresses and 2^48 MACs allow")
     return g
+
+
+def _padding(value: Any) -> tuple[int, int, int]:
+    before, inside, size = f.numbers(value, "paddings", 3)
+    if not 0 < inside <= size - before:
+        raise f.FieldError(f"paddings {value} are not [before, input, output] elements of an axis")
+    return before, inside, size
 
 
 def _link(task: Task, earlier: dict[int, Task]) -> None:

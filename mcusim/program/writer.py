@@ -32,7 +32,8 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
   where they differ from the default ``batch`` 1, ``kernel`` [1, 1], ``stride`` [1, 1], ``dilation`` [1, 1],
   ``pad`` [top 0, bottom 0, left 0, right 0], ``depth_multiplier`` 1, ``inputs`` 1, ``item`` 1, ``types`` int8,
   ``slow_channels`` 0, output channels outside of a quick way that the kernel has, ``clamped`` 0, 1 for a pass that
-  clamps the outputs); ``rows`` as ``[out_row,
+  clamps the outputs, ``paddings``, of a PAD of more than height and width a list of ``[before, input, output]``
+  elements by axis); ``rows`` as ``[out_row,
   out_rows, in_row, in_rows]``; ``operands``, a list of ``[role, access, region, address, bytes]`` with access ``r``,
   ``w`` or ``rw``.
 * ``transfer``: ``kind`` (input, input1, filter, bias, multiplier, shift, output), spans ``from`` and ``to``,
@@ -176,6 +177,7 @@ def _geometry(g: Geometry) -> dict[str, Any]:
     ones = {"batch": g.batch, "depth_multiplier": g.depth_multiplier, "inputs": g.inputs, "item": g.item}
     fields |= {key: value for key, value in ones.items() if value != 1}
     fields |= {key: getattr(g, key) for key in OF_KERNEL if getattr(g, key)}
+    fields |= {"paddings": [list(axis) for axis in g.paddings]} if g.paddings else {}
     return fields if g.types == "int8" else fields | {"types": g.types}
 
 

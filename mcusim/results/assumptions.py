@@ -96,9 +96,8 @@ def _counts(figure: Figure, run: Run, machine: Machine, sleeps: bool) -> bool:
 
 def _fetches_past_caches(machine: Machine, name: str) -> bool:
     """Whether code in that memory would have a latency of its own, which no cache hides."""
-    past = machine.instruction_cache is None or machine.memory[name].attribute in ("uncached", "device")
     data, code = (machine.figures[f"memory.{name}.{key}"].text for key in ("read_latency", "fetch_latency"))
-    return past and code != data
+    return not machine.caches_code(name) and code != data
 
 
 def _power_counts(power: Power, key: str, regions: Collection[str], kinds: Collection[str], dma: bool) -> bool:

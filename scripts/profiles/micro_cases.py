@@ -216,7 +216,35 @@ def concatenation(m: Maker) -> Graph:
 
 def padding(m: Maker) -> Graph:
     table = [[0, 0], [m.pick(0, 1, 3), m.pick(0, 1, 3)], [m.pick(0, 1, 2), m.pick(0, 1, 3)], [0, 0]]
-    return m.graph([m.add(_shape(m, 6000)), m.add((4, 2), 1.0, "int32", table)], {})
+    return _padded(m, _shape(m, 6000), table)
+
+
+def padded_axes(m: Maker) -> Graph:
+    """Any axes of any rank: rows as short as a pixel of a channel."""
+    rank = m.pick(1, 2, 3, 4, 4, 4, 5)
+    sides = [m.pick(1, 2, 3, 5, 8, 14, 32) for _ in range(rank - 1)]
+    depth = m.pick(1, 2, 3, 4, 6, 7, 8, 16, 40) if rank > 1 else m.pick(5, 64, 700, 3000)
+    table = [m.pick(*[(0, 0)] * 4, (0, 1), (1, 1), (2, 3)) for _ in sides]
+    table += [m.pick((0, 0), (0, 1), (0, 5), (2, 2), (4, 4))]
+    while np.prod(sides) * depth > 9000:
+        sides[sides.index(max(sides))] = 1
+    return _padded(m, (*sides, depth), table)
+
+
+def padded_images(m: Maker) -> Graph:
+    """Height and width alone, rows as short as an element."""
+    sides = [m.pick(1, 2, 3, 5, 8, 14, 32) for _ in range(2)]
+    shape = (*sides, m.pick(1, 1, 2, 3, 4, 6, 7, 8, 16))
+    table = [[m.pick(0, 0, 1, 3), m.pick(0, 1, 2)] for _ in sides]
+    if m.pick(True, False):
+        return _padded(m, shape, [*table, [0, 0]])
+    return _padded(m, (m.pick(1, 1, 2), *shape), [[0, 0], *table, [0, 0]])
+
+
+def _padded(m: Maker, shape: tuple[int, ...], table: list[Any]) -> Graph:
+    inputs = [m.add(shape), m.add((len(shape), 2), 1.0, "int32", table)]
+    inputs += [m.add((1,), 0.05, m.dtype, [7])] if m.kind == "PADV2" else []
+    return m.graph(inputs, {})
 
 
 def resize(m: Maker) -> Graph:
@@ -342,10 +370,14 @@ BYTES: tuple[Case, ...] = (  # whatever the type
     ("RESHAPE", reshape, 20, 0),
     ("CONCATENATION", concatenation, 24, 0),
     ("PAD", padding, 16, 0),
+    ("PAD", padded_axes, 48, 0),
+    ("PADV2", padding, 12, 0),
+    ("PADV2", padded_axes, 16, 0),
     ("RESIZE_NEAREST_NEIGHBOR", resize, 12, 0),
 )
 WIDE: tuple[Case, ...] = (  # of elements of 16 bits alone
     ("PAD", padding, 16, 0),
+    ("PAD", padded_axes, 48, 0),
     ("RESIZE_NEAREST_NEIGHBOR", resize, 12, 0),
     ("QUANTIZE", to_int8, 8, 0),
     ("QUANTIZE", to_int32, 8, 0),
@@ -500,6 +532,7 @@ OF_TINYENGINE: tuple[Case, ...] = (
     ("DEPTHWISE_CONV_2D", left_out(square, "unrolling", "tiling"), 40, 2 * MOST),
     ("CONV_2D", left_out(of_a_depth, "unrolling"), 40, 4 * MOST),
     ("CONV_2D", left_out(of_an_image, "unrolling"), 20, 4 * MOST),
+    ("PAD", padded_images, 48, 0),
     ("ADD", enlarged, 16, 0),
     ("MUL", enlarged, 16, 0),
     ("CONV_2D", of_many_taps, 80, 4 * MOST),

@@ -78,6 +78,16 @@ def test_pool_and_pad() -> None:
     )  # fmt: skip
 
 
+def test_a_pad_of_more_than_height_and_width_has_its_axes() -> None:
+    table = constant([[1, 0], [1, 2], [0, 0], [0, 5]])
+    of_images = of(one_operator("PAD", [activation((2, 4, 4, 2)), table], [activation((3, 7, 4, 7))]))
+    assert of_images.paddings == ((1, 2, 3), (1, 4, 7), (0, 4, 4), (0, 2, 7))
+    assert (of_images.pad_top, of_images.in_batch, of_images.batch) == (1, 2, 3)
+    assert (of_images.in_bytes, of_images.out_bytes) == (2 * 4 * 4 * 2, 3 * 7 * 4 * 7)
+    flat = of(one_operator("PAD", [activation((6, 4)), constant([[0, 2], [1, 1]])], [activation((8, 6))]))
+    assert flat == Geometry("PAD", 1, 1, 1, 24, 1, 1, 48, paddings=((0, 6, 8), (1, 4, 6)))
+
+
 def test_elementwise_keeps_rows_and_counts_activations() -> None:
     map_, channels = activation((1, 6, 5, 4)), activation((1, 1, 1, 4))
     assert of(one_operator("ADD", [map_, map_], [map_])) == Geometry("ADD", 1, 6, 5, 4, 6, 5, 4, inputs=2)

@@ -7,8 +7,9 @@ memory (no wait states); what loads and stores cost is decided by the machine. N
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache
@@ -41,6 +42,8 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
     "copy": ("element",),
     "pad": ("element", "zero", "pixel"),
 }
+_TABLE = re.compile(r"(?m)^(?=\[)")
+_FITTED = re.compile(r"\[([\w-]+)\.([\w-]+)\]")  # core and kind
 TECHNIQUES = ("cmsis", "reference")
 
 
@@ -185,8 +188,40 @@ def load_profile(name: str = "cmsis-2021-gcc9") -> Profile:
 
 @cache
 def _shipped(name: str) -> Profile:
+    """Its fitted tables, most of the file, are each read when they are asked for."""
     path = FOLDER / f"{name}.toml"
-    return _parsed(str(path), _read(path))
+    rest, fitted = [], {}
+    for text in _TABLE.split(_read(path)):
+        heading = _FITTED.match(text)
+        if heading and heading[2] in KINDS:
+            fitted[heading[1], heading[2]] = text
+        else:
+            rest.append(text)
+    return _profile(str(path), tomllib.loads("".join(rest)), fitted)
+
+
+class _FittedTables(Mapping[str, FittedCosts]):
+    """A core's costs by kind, each read from its text when it is asked for."""
+
+    def __init__(self, where: str, isa: str, texts: Mapping[tuple[str, str], str]) -> None:
+        self._where, self._isa = where, isa
+        self._texts = {kind: text for (core, kind), text in texts.items() if core == isa}
+        self._costs: dict[str, FittedCosts] = {}
+
+    def __getitem__(self, kind: str) -> FittedCosts:
+        if kind not in self._costs:
+            table = tomllib.loads(self._texts[kind])[self._isa][kind]
+            self._costs[kind] = _fitted(self._where, f"{self._isa}.{kind}", kind, table)
+        return self._costs[kind]
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 @lru_cache(maxsize=16)
@@ -195,7 +230,7 @@ def _parsed(where: str, text: str) -> Profile:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise _unreadable(where, error) from None
-    return _profile(where, data)
+    return _profile(where, data, {})
 
 
 def _unreadable(where: str, error: Exception) -> UsageError:
@@ -218,7 +253,8 @@ def _read(path: Path) -> str:
         raise _unreadable(str(path), error) from None
 
 
-def _profile(where: str, data: Mapping[str, Any]) -> Profile:
+def _profile(where: str, data: Mapping[str, Any], fitted: Mapping[tuple[str, str], str]) -> Profile:
+    """``fitted``: texts of tables that are not in ``data``, by core and kind."""
     known = {"name", "title", "set", "technique", "rest", "memory", "code", *CORES}
     for key in data:
         if key not in known:
@@ -234,7 +270,7 @@ def _profile(where: str, data: Mapping[str, Any]) -> Profile:
         node_bytes=int(_number(where, "memory.per_node", memory.get("per_node"))),
         code={v: int(_number(where, f"code.{v}", code.get(v))) for v in (VARIANTS if measured is None else ())},
         code_basis=(str(code.get("basis", "assumed")), str(code.get("source", ""))),
-        cores={isa: _core(where, isa, _table(where, data, isa), own) for isa in CORES if isa in data},
+        cores={isa: _core((where, isa), _table(where, data, isa), own, fitted) for isa in CORES if isa in data},
         set=measured,
         technique=_one_of(where, data, "technique", TECHNIQUES, "cmsis"),
         rest=rest,
@@ -266,7 +302,10 @@ def _one_of(where: str, data: Mapping[str, Any], key: str, known: Sequence[str],
     return data.get(key, default)
 
 
-def _core(where: str, isa: str, table: Mapping[str, Any], variants: Sequence[str]) -> CoreCosts:
+def _core(
+    named: tuple[str, str], table: Mapping[str, Any], variants: Sequence[str], texts: Mapping[tuple[str, str], str]
+) -> CoreCosts:
+    where, isa = named
     default = (str(table.get("basis", "assumed")), str(table.get("source", "")))
     levels: dict[str, dict[str, int]] = {}
     basis: dict[str, tuple[str, str]] = {}
@@ -287,7 +326,9 @@ def _core(where: str, isa: str, table: Mapping[str, Any], variants: Sequence[str
         away = _away(where, f"{isa}.runtime.away", runtime.get("away", [1, 0, 0]))
         return CoreCosts(operator, rate, levels, basis, away=away)
     waits = _number(where, f"{isa}.runtime.wait_states", runtime.get("wait_states"))
-    fitted = {kind: _fitted(where, f"{isa}.{kind}", kind, table[kind]) for kind in table if kind in KINDS}
+    fitted: Mapping[str, FittedCosts] = _FittedTables(where, isa, texts)
+    if not fitted:
+        fitted = {kind: _fitted(where, f"{isa}.{kind}", kind, table[kind]) for kind in table if kind in KINDS}
     unknown = set(table) - set(fitted) - {"basis", "source", "runtime"}
     if unknown:
         raise UsageError(f"kernel profile {where}: unknown key {isa}.{min(unknown)}")

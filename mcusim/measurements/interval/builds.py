@@ -2,7 +2,7 @@
 
 A firmware whose build nobody named may have any of those that the runtime lists (``Runtime.builds``), each as likely
 as the others. The run's time in the kernels changes by their cycles, operator by operator, and by what their code waits
-for in a flash behind an accelerator; its other waits stay.
+for past the caches; its other waits stay.
 
 Not modelled: builds that no shipped profile is of; that a build reads its operands in another order, and waits for
 them otherwise; code that misses an instruction cache; energy beyond that of the time.
@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mcusim.errors import UnsupportedError, UsageError
 from mcusim.kernels import load_profile
 from mcusim.kernels.cost.counted.loop_counts import compute_cycles as counted_cycles
-from mcusim.machine.description import Flash, Machine
+from mcusim.kernels.cost.fitted.call import Call, compute_cycles, flash_lines
+from mcusim.machine.cores import core_named
+from mcusim.machine.description import Flash, Machine, Region, Sram
 from mcusim.model.geometry import Geometry, Tile
 from mcusim.program.program import Compute, Program
 
@@ -55,13 +58,10 @@ class _Exchange:
     def __init__(self, run: Run, machine: Machine, own: str, other: str) -> None:
         self._machine, self._isa, self._names = machine, machine.core.isa, (own, other)
         self._spent = {operator.index: operator.by_cause.get("compute", 0) for operator in run.operators}
-        self._waits: dict[int, int] = {}
+        self._waits: dict[int, dict[str, int]] = {}  # for code past the caches, by operator and region
         for wait in run.waits:
-            if wait.role == "code":
-                self._waits[wait.operator] = self._waits.get(wait.operator, 0) + wait.cycles
-        regions = {wait.region for wait in run.waits if wait.role == "code"}
-        self._flash = _accelerated(machine) if machine.instruction_cache is None else {}
-        self._flash = {name: flash for name, flash in self._flash.items() if name in regions}
+            if wait.role == "code" and not machine.caches_code(wait.region):
+                self._waits.setdefault(wait.operator, {})[wait.region] = wait.cycles
 
     def more(self, task: Compute) -> float:
         """Cycles of the task's operator."""
@@ -74,34 +74,38 @@ class _Exchange:
             return 0.0
         times = self._spent[task.operator] / own.work
         more = times * (other.work - own.work)
-        for flash in self._flash.values():
-            more += times * other.waits(flash, self._machine) - self._waits.get(task.operator, 0)
+        for region, waited in self._waits.get(task.operator, {}).items():
+            anew = other.waits(self._machine, self._machine.memory[region])
+            more += (times * anew if anew is not None else waited * other.words / own.words) - waited
         return more
-
-
-def _accelerated(machine: Machine) -> dict[str, Flash]:
-    """The flash whose code comes through an accelerator."""
-    devices = {name: region.device for name, region in machine.memory.items()}
-    return {name: flash for name, flash in devices.items() if isinstance(flash, Flash) and flash.accelerator}
 
 
 @dataclass(frozen=True)
 class _BuildCycles:
-    """Cycles without waits; those for code from a flash of ``wait_states`` behind an accelerator, or the bytes of it
-    that are executed."""
+    """Cycles without waits; those for code from a flash of ``wait_states`` behind an accelerator (0: not measured);
+    words of code past the caches, and those that begin anew elsewhere."""
 
     work: float
     fetch: float
     wait_states: float
-    code_bytes: float
+    words: float
+    anew: float
 
-    def waits(self, flash: Flash, machine: Machine) -> float:
-        """Cycles that the code waits in ``flash`` of ``machine``."""
-        if self.wait_states:
-            return self.fetch * flash.wait_states / self.wait_states
-        assert flash.accelerator is not None
-        change = machine.cycles(flash.accelerator.line_change, machine.bus.clock)
-        return self.code_bytes / flash.line * float(change)
+    def waits(self, machine: Machine, region: Region) -> float | None:
+        """Cycles that the code waits past the caches in that memory; None for one on another chip."""
+        device, clock = region.device, machine.bus.clock
+        if isinstance(device, Sram):
+            return self.words * float(machine.cycles(device.fetch_latency, device.clock))
+        if not isinstance(device, Flash):
+            return None
+        accelerator = None if region.alias_port else device.accelerator
+        if accelerator and self.wait_states:
+            return self.fetch * device.wait_states / self.wait_states
+        lines = flash_lines(self.words, self.anew, device.line // core_named(machine.core.isa).data_bus)
+        if accelerator:
+            return lines * float(machine.cycles(accelerator.line_change, clock))
+        wait = Fraction(device.wait_states * machine.core.clock, clock)
+        return lines * float(wait + machine.cycles(device.fetch_latency, clock))
 
 
 def _placed(task: Compute) -> Iterator[tuple[str, int, int]]:
@@ -116,8 +120,7 @@ def _cycles(g: Geometry, rows: Tile, operands: _Operands, isa: str, name: str) -
     costs = profile.core(isa)
     if not costs.fitted:
         work = float(counted_cycles(g, rows, costs))
-        return _BuildCycles(work, 0.0, 0.0, work * costs.bytes_per_cycle)
-    from mcusim.kernels.cost.fitted.call import Call, compute_cycles
-
-    work, fetch = compute_cycles(Call(g, rows, operands, 0), profile, isa)
-    return _BuildCycles(work, fetch, costs.wait_states, 0.0)
+        words = work * costs.bytes_per_cycle / core_named(isa).data_bus
+        return _BuildCycles(work, 0.0, 0.0, words, 0.0)
+    work, fetch, words, anew = compute_cycles(Call(g, rows, operands, 0), profile, isa)
+    return _BuildCycles(work, fetch, costs.wait_states, words, anew)

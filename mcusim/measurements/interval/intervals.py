@@ -74,14 +74,14 @@ def _on(of: RunFeatures, quantity: str) -> tuple[float, ...]:
 
 
 def _relative(first: RunFeatures, second: RunFeatures, quantity: str) -> list[float]:
-    """The first's factors over the second's: of the same build where both may be any of as many, with the same
+    """The first's factors over the second's: of the same build where both may be any of as many, with as many
     peripherals on where they are on the same board."""
     sides = first.builds or _ONCE, second.builds or _ONCE
     alike = len(sides[0]) == len(sides[1])
     builds = [a / b for a, b in (zip(*sides, strict=True) if alike else product(*sides))]
-    others: Sequence[float] = _ONCE
-    if first.machine != second.machine:
-        others = [a / b for a, b in product(_on(first, quantity), _on(second, quantity))]
+    on = _on(first, quantity), _on(second, quantity)
+    same_board = first.machine == second.machine and len(on[0]) == len(on[1])
+    others = [a / b for a, b in (zip(*on, strict=True) if same_board else product(*on))]
     return [a * b * c for a, b, c in product(builds, others, _around(hypot(first.unfitted, second.unfitted)))]
 
 

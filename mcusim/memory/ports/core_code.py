@@ -67,11 +67,11 @@ def code(memory: MemoryState, addresses: AddressRange, address: int, stop: int, 
     if region.kind == L.FLASH:
         line = address >> region.line_shift
         if region.code_lines < 0:
-            if region.latched_line != line:
-                region.reads += 1
-                region.read_bytes += 1 << region.line_shift
-            wait = devices.flash_line(memory, region, address)
-            return wait + region.fetch_latency - region.read_latency if wait else 0
+            if region.latched_line == line:
+                return 0
+            region.reads += 1
+            region.read_bytes += 1 << region.line_shift
+            return devices.flash_line(memory, region, address) + region.fetch_latency - region.read_latency
         return flash_accelerator.fetch(memory, region, line)
     words = ((stop - 1) >> memory.bus_shift) - (address >> memory.bus_shift) + 1
     region.reads += words

@@ -232,13 +232,16 @@ def flash_fetch(memory: MemoryState, region: RegionState, sweep: CodeSweep) -> i
     """Instruction fetch straight from flash and its accelerator; returns the stall in ticks."""
     line, shift = 1 << region.line_shift, region.line_shift
     executed = (sweep.executed >> shift) - (sweep.begun >> shift)
+    access = region.wait + region.beat
     if region.code_lines < 0:
         region.code_misses += executed
-        return executed * uncached_line(memory, region, sweep.address, line, executed)
+        region.reads += executed
+        region.read_bytes += executed * line
+        region.occupied += executed * access
+        return executed * (region.wait + region.fetch_latency)
     lines = (sweep.length + line - 1) >> shift
     entered = sweep.sweeps if lines > region.code_lines else sweep.cold
     missed = min(executed, lines * entered)
-    access = region.wait + region.beat
     region.code_misses += missed
     region.reads += missed
     region.read_bytes += missed * line
@@ -298,7 +301,7 @@ def word_ticks(memory: MemoryState, region: RegionState) -> tuple[int, int]:
     if region.kind == L.SDRAM:
         beats = max(1, size >> region.width_shift)
         return region.read_overhead + region.t_cl + beats * region.t_clk, 0
-    return region.read_latency, 0
+    return region.fetch_latency, 0
 
 
 def stream_of(memory: MemoryState, size: int, write: int = 0, gap: int = 0, interleaved: int = 0) -> AccessStream:

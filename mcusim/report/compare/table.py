@@ -9,7 +9,7 @@ from itertools import groupby
 from mcusim.report.compare.pairs import differences_lines, verdict_lines
 from mcusim.report.flash_text import flash_notes
 from mcusim.report.run.changes import change_lines, change_texts
-from mcusim.report.run.interval_text import interval_summary
+from mcusim.report.run.interval_text import builds_text, interval_summary
 from mcusim.report.run.period_text import period_lines
 from mcusim.results.cautions import cautions
 from mcusim.results.measurement.measured import error_percent, reference
@@ -208,7 +208,5 @@ def _basis(results: Sequence[Result]) -> list[str]:
     lines += hanging_indent(f"wider, for no such row has: {'; '.join(entries)}") if entries else []
     factors = [factor for result in results if result.interval for factor in result.interval.situation.builds]
     if factors:
-        ends = f"{min(factors):.2f} to {max(factors):.2f}"
-        text = f"wider, for the build of the kernels is not named: {ends} times as long (--kernels names yours)"
-        lines += hanging_indent(text)
+        lines += hanging_indent(f"wider, {builds_text(factors)}")
     return lines

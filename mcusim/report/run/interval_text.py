@@ -59,20 +59,17 @@ def interval_basis(interval: Interval) -> str:
         text += f" Wider, for no such row has: {'; '.join(interval.not_measured)}."
     if interval.not_fitted:
         text += f" Wider, for {interval.not_fitted}."
-    text += _builds_text(interval.situation.builds)
+    if interval.situation.builds:
+        text += f" Wider, {builds_text(interval.situation.builds)}."
     if interval.situation.peripherals > 1:
         text += f" Energy wider: all peripherals on make it {interval.situation.peripherals:.2f} times as large."
     return text
 
 
-def _builds_text(builds: Sequence[float]) -> str:
-    """What a build that nobody named may change; empty where it was named."""
-    if not builds:
-        return ""
-    return (
-        f" Wider, for the build of the kernels is not named: with those of {len(builds)} it takes {min(builds):.2f} to"
-        f" {max(builds):.2f} times as long (--kernels names yours)."
-    )
+def builds_text(factors: Sequence[float]) -> str:
+    """What a build that nobody named may change."""
+    ends = f"{min(factors):.2f} to {max(factors):.2f}"
+    return f"for the build of the kernels is not named: {ends} times as long with those known (--kernels names yours)"
 
 
 def interval_lines(interval: Interval | None, label: str = "") -> list[str]:

@@ -18,6 +18,7 @@ LARGEST_FILE = 16 << 20
 MOST = 10**15  # of any figure
 _OPERATORS = 10_000
 _BUILDS = 100
+_FACTOR = 1000  # the most that a build or peripherals make of a figure
 _TEXT = 200  # characters of a name that are kept
 Part = tuple[str, str, str]
 
@@ -160,13 +161,13 @@ class _Object:
         return float(value)
 
     def factors(self, key: str) -> tuple[float, ...]:
-        """Numbers above 0; none where the key is missing."""
+        """What a figure may be multiplied by; none where the key is missing."""
         values = self.values.get(key, [])
         if not isinstance(values, list) or len(values) > _BUILDS:
             raise self.wrong(key, f"a list of at most {_BUILDS} numbers")
         for value in values:
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 1 / MOST <= value <= MOST:
-                raise self.wrong(key, "a list of numbers above 0")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 1 / _FACTOR <= value <= _FACTOR:
+                raise self.wrong(key, f"a list of numbers from 1/{_FACTOR} to {_FACTOR}")
         return tuple(map(float, values))
 
     def inside(self, key: str) -> _Object | None:
@@ -286,9 +287,17 @@ def _situation(whole: _Object) -> RunFeatures | None:
         setting=json_object.text("setting"),
         clock=clock,
         builds=json_object.factors("builds"),
-        peripherals=json_object.number("peripherals") or 1.0,
+        peripherals=_factor(json_object, "peripherals"),
         unfitted=json_object.number("unfitted") or 0.0,
     )
+
+
+def _factor(json_object: _Object, key: str) -> float:
+    """What a figure is multiplied by, at least 1; 1 where the key is missing."""
+    value = json_object.number(key)
+    if value is not None and not 1 <= value <= _FACTOR:
+        raise json_object.wrong(key, f"a number from 1 to {_FACTOR}")
+    return 1.0 if value is None else value
 
 
 def _settings(whole: _Object) -> Iterator[tuple[str, str]]:

@@ -48,6 +48,15 @@ def test_an_emulation_of_the_default_set_may_be_any_of_them_too() -> None:
     assert builds[-1] == pytest.approx(other.run.cycles / replayed.run.cycles, rel=0.03)
 
 
+@pytest.mark.parametrize("code", ["flash", "sram1"])
+def test_builds_count_what_their_code_waits_for_past_the_caches(code: str) -> None:
+    machine = load_machine("nucleo-h743zi", {"cache.instruction.size": "0 B"})
+    unnamed, other = (mcusim.simulate("ds-cnn", machine, kernels=name, code=code) for name in (None, BUILDS[-1]))
+    assert unnamed.interval is not None and unnamed.run is not None and other.run is not None
+    factor = unnamed.interval.situation.builds[-1]
+    assert factor == pytest.approx(other.run.cycles / unnamed.run.cycles, rel=0.02)
+
+
 def test_two_runs_of_one_unknown_build_differ_in_what_the_builds_differ_in() -> None:
     here, there = (result(machine, None) for machine in ("stm32f469i-disco", "stm32f746g-disco"))
     assert here.interval is not None and there.interval is not None
@@ -79,6 +88,8 @@ def test_on_one_board_the_same_peripherals_are_on() -> None:
     other = replace(situation, policy="external")
     alone = replace(situation, peripherals=1.0)
     same = ratio_interval(situation, other, 0.5, "energy")
+    less = ratio_interval(situation, replace(other, peripherals=1.0), 0.5, "energy")
+    assert less.high / less.low > 1.1 * same.high / same.low
     assert same == ratio_interval(alone, replace(other, peripherals=1.0), 0.5, "energy")
     apart = ratio_interval(situation, replace(other, machine="nucleo-f767zi", peripherals=1.0), 0.5, "energy")
     assert apart.high / apart.low > 1.2 * same.high / same.low

@@ -362,5 +362,7 @@ def test_code_past_the_caches_has_a_latency_of_its_own() -> None:
     plain, other = Core(board(F746)), Core(board(F746, **later))
     for cached in (plain, other):
         cached.wait(1000)
+    still = Core(board(F746, cache__instruction__size="0 B", memory__flash__wait_states="0", **later))
+    assert [still.fetch(FLASH + at, 4) for at in (0, 4, 32)] == [11, 0, 11]
     assert plain.fetch(FLASH, 4) == other.fetch(FLASH, 4)
     assert plain.load(0x2001_0000) == other.load(0x2001_0000)

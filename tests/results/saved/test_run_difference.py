@@ -133,10 +133,14 @@ def test_older_files_have_causes_alone() -> None:
         ({"policy": None}, "policy = null: must be a text"),
         ({"fits": "yes"}, 'fits = "yes": must be true or false'),
         ({"operators": {}}, "operators = an object: must be a list of at most"),
+        ({"builds": [1e15]}, "interval.situation.builds = a list: must be a list of numbers from 1/1000 to 1000"),
+        ({"peripherals": 0.5}, "interval.situation.peripherals = 0.5: must be a number from 1 to 1000"),
     ],
 )
 def test_files_that_do_not_add_up(change: dict[str, Any], message: str) -> None:
-    row = to_json(simulate("ds-cnn", F746)) | change
+    row = to_json(simulate("ds-cnn", F746))
+    situation = row["interval"]["situation"]
+    (situation if change.keys() <= situation.keys() - row.keys() else row).update(change)
     with pytest.raises(InputError, match=f"^x.json: {message}"):
         saved_run(row, "x.json")
 

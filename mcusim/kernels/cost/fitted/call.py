@@ -26,6 +26,7 @@ from mcusim.memory.state_layout import CodeSweep, MemoryState, RegionState
 from mcusim.model.geometry import Geometry, Tile
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
+_ANEW = 0.17  # of a flash line, where code begins anew; assumed: a loop inside of a line has none, a far jump one
 _FIELDS = ("filter", "bias", "multiplier", "shift", "scratch")  # roles that are a field of the call
 # what an operator that the set does not have is costed as, by its trait ``costed_as``; else as bytes that move
 _LIKE = {"elementwise": "reference_requantize"}
@@ -89,29 +90,39 @@ def _replay_kind(memory: MemoryState, call: Call, profile: Profile, costs: CoreC
     ticks = int(counts @ cycles)
     if alone is not None:
         replay.count_words(memory, alone, round(float(counts @ away[:, 1])))
-    elif region is not None and not measured and memory.code_cache == 0:
-        _uncached(memory, code, fitted_costs, ticks, costs.bytes_per_cycle)
+    elif region is not None and not measured:
+        _, words, anew = counts @ away
+        _from_flash(memory, code, fitted_costs, _Uncached(ticks, words, anew))
     return ticks
 
 
-def compute_cycles(call: Call, profile: Profile, isa: str) -> tuple[float, float]:
-    """Cycles of the call on memory that never waits, and those for its code from the flash that its costs were fitted
-    on. Raises UnsupportedError for a kind without costs."""
-    costs, splits = profile.core(isa), core_named(isa).splits_unaligned
+class ComputeCycles(NamedTuple):
+    """Cycles of a call on memory that never waits, those for its code from the flash that its costs were fitted on; the
+    words of code that it reads where no cache is, and how many of them begin anew elsewhere."""
+
+    work: float
+    fetch: float
+    words: float
+    anew: float
+
+
+def compute_cycles(call: Call, profile: Profile, isa: str) -> ComputeCycles:
+    """What the call takes without operands that wait. Raises UnsupportedError for a kind without costs."""
+    costs, core = profile.core(isa), core_named(isa)
     kinds = (_kind(call, _sizes(call, _places(call)), profile), *passes(_symbol(call, profile), call.geometry))
-    memory, ticks = MemoryState(np.zeros(MemoryState.WORDS, np.int64)), np.zeros(2)
+    memory, sums = MemoryState(np.zeros(MemoryState.WORDS, np.int64)), np.zeros(4)
     for kind in kinds:
         if kind not in costs.fitted:
             raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
         nest_call = _nest_call(call, profile)
-        nest_call.memory, nest_call.splits_words = memory, splits
+        nest_call.memory, nest_call.splits_words = memory, core.splits_unaligned
         for output, size in _outputs(call):
             nest_call.output, nest_call.output_size = output, size
             nest(kind)(nest_call)
-        cycles, waits, *_ = _levels(kind, costs.fitted[kind])
-        ticks += np.array([cycles, waits]) @ nest_call.levels.table(LEVELS)["count"]
-    work, wait = (ticks / L.TICK).tolist()
-    return work, wait
+        cycles, waits, _, _, away = _levels(kind, costs.fitted[kind])
+        of_levels = np.array([cycles / L.TICK, waits / L.TICK, away[:, 1], away[:, 2]])
+        sums += of_levels @ nest_call.levels.table(LEVELS)["count"]
+    return ComputeCycles(*sums.tolist())
 
 
 class DeviceFault(NamedTuple):
@@ -154,12 +165,12 @@ def _places(call: Call) -> list[tuple[int, int]]:
     inputs = [(a, n) for role, a, n in call.operands if role.startswith("input")] or [(0, 0)]
     if g.traits.keeps_state:
         return [(a, n) for role, a, n in call.operands if role not in ("output", "scratch")]
-    row = g.batch * g.in_w * g.in_c * g.item
+    row = g.in_batch * g.in_w * g.in_c * g.item
     tiled = (rows.in_row, rows.in_rows) != (0, g.in_h)
     places = []
     for address, size in inputs:
         within = tiled and size >= row * g.in_h  # the whole tensor, read in place: the rows begin further on
-        places.append((address + row // g.batch * rows.in_row, row * rows.in_rows) if within else (address, size))
+        places.append((address + row // g.in_batch * rows.in_row, row * rows.in_rows) if within else (address, size))
     return places
 
 
@@ -241,8 +252,26 @@ def _cold(memory: MemoryState, code: int, costs: FittedCosts) -> None:
         core_data.fetch(memory, code + offset, size)
 
 
-def _uncached(memory: MemoryState, code: int, costs: FittedCosts, ticks: int, rate: float) -> None:
-    """Every line of code executed comes from a memory without cache or accelerator."""
-    size = sum(n for _, n in costs.code)
-    executed, pace = int(ticks / L.TICK * rate), round((L.TICK << 16) / rate)
-    replay.fetch(memory, CodeSweep(np.array((code + costs.code[0][0], size, 1, 1, 0, executed, pace), np.int64)))
+class _Uncached(NamedTuple):
+    """What is executed past the caches: its ticks, words of code, and how many of them begin anew elsewhere."""
+
+    ticks: int
+    words: float
+    anew: float
+
+
+def _from_flash(memory: MemoryState, code: int, costs: FittedCosts, executed: _Uncached) -> None:
+    """Every line of code comes from the flash or its accelerator, where no cache is for it."""
+    addresses = addresses_at(memory, code)
+    if not executed.words or addresses is None or (memory.code_cache > 0 and addresses.attribute > 0):
+        return
+    line = 1 << RegionState(memory, addresses.region).line_shift
+    lines = flash_lines(executed.words, executed.anew, line >> memory.bus_shift)
+    size, pace = sum(n for _, n in costs.code), round((executed.ticks << 16) / (lines * line))
+    from_first = (code + costs.code[0][0], size, 1, 1, 0, int(lines * line), pace)
+    replay.fetch(memory, CodeSweep(np.array(from_first, np.int64)))
+
+
+def flash_lines(words: float, anew: float, line: int) -> float:
+    """Lines of ``line`` words in which code comes from a flash past the caches."""
+    return words / line + _ANEW * anew

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from mcusim.kernels.cost.fitted.nest_call import NestCall
-from mcusim.model.geometry import Geometry, Tile
+from mcusim.kernels.cost.fitted.nest_call import AXES, NestCall
+from mcusim.model.geometry import Geometry, Tile, whole
 
 
 class NestKind(NamedTuple):
@@ -75,7 +75,8 @@ _NESTS: Mapping[str, str] = {
     "unary": "call element",
     "softmax": "call row largest sum element",
     "move": f"call {' '.join(_COPY)} " + _loops(*_COPIES),
-    "pad": f"call row {' '.join(_COPY)} {_loops(*_COPIES)} filled filled_word filled_byte filled_element",
+    "pad": f"call row {' '.join(_COPY)} {_loops(*_COPIES)} filled filled_word filled_byte filled_element"
+    f" {_loops('fills', 'filled_words')} checked outside",
     "join": f"call piece {' '.join(_COPY)} " + _loops(*_COPIES),
     "resize_nearest": f"call row {' '.join(_COPY)} " + _loops(*_COPIES),
     "resize_bilinear": "call row pixel element",
@@ -87,7 +88,8 @@ _NESTS: Mapping[str, str] = {
         f"{_PLANE} taps line together single {_loops('fours', 'ones', 'groups', 'singles', 'lines')} {_PLAIN_CHANNEL}",
     ),
     "range_pass": f"call four one {_loops('fours', 'ones')}",
-    "pad_by_words": "call row filled filled_byte copied copied_byte",
+    "pad_by_words": "call row filled filled_byte copied copied_byte off "
+    + _loops("filled_words", "filled_bytes", "copied_words", "copied_bytes"),
     "plane_by_pairs": f"{_PLANE} line output filter_row pair {_loops('fours', 'ones', 'pairs', 'rows')} filter_tap odd"
     f" {_PLAIN_CHANNEL}",
     "vector_by_pairs": "call vector output quad element odd odd_quad odd_element " + _loops("quads", "elements"),
@@ -275,9 +277,23 @@ def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
         return f"{symbol}-{'same' if same else 'broadcast'}"
     if symbol in _QUICK and (g.slow_channels or (symbol == _PLANE_BY_PAIRS and "bias" not in sizes)):
         return f"{symbol}{PLAIN}"
-    if symbol == "tinyengine_pad" and (g.item > 1 or g.in_c != g.out_c):
+    if symbol == "tinyengine_pad" and (g.item > 1 or _pads_other_axes(g)):
         symbol = "reference_pad"
     return "reference_pad-wide" if symbol == "reference_pad" and g.item > 1 else symbol
+
+
+def _padded_axes(g: Geometry, rows: Tile) -> list[tuple[int, int, int]]:
+    """Elements of each axis as the kernel of a PAD gets them: before the input, of the input, of the output."""
+    axes = [*g.paddings] or [(0, g.batch, g.batch), (0, 0, 0), (g.pad_left, g.in_w, g.out_w), (0, g.in_c, g.out_c)]
+    if len(axes) == 4:
+        axes[1] = (g.pad_top - rows.out_row + rows.in_row, rows.in_rows, rows.out_rows)
+    return [(0, 1, 1)] * (AXES - len(axes)) + axes
+
+
+def _pads_other_axes(g: Geometry) -> bool:
+    """Is an axis padded that is not one of the two before the last?"""
+    axes = _padded_axes(g, whole(g))
+    return any(inside != size for _, inside, size in (*axes[:2], axes[4]))
 
 
 def passes(symbol: str, g: Geometry) -> tuple[str, ...]:
@@ -297,6 +313,8 @@ def describe(call: NestCall, g: Geometry, rows: Tile, sizes: Mapping[str, int]) 
     call.input_size, call.second_size = sizes.get("input0", 0), sizes.get("input1", 0)
     call.output_size, call.output_elements = sizes.get("output", 0), g.batch * rows.out_rows * g.out_w * g.out_c
     call.element, call.pieces = g.item, _pieces(g)
+    if g.traits.pads:
+        call.axes.table(AXES)[:] = _padded_axes(g, rows)
 
 
 def _pieces(g: Geometry) -> int:

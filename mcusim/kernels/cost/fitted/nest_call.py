@@ -8,6 +8,7 @@ from mcusim.memory.state_layout import MemoryState
 from mcusim.native.structs import POINTER, Struct, Structs
 
 LEVELS = 40  # the most a nest may have
+AXES = 5  # that a kernel pads
 
 
 class NestLevel(Struct):
@@ -39,6 +40,14 @@ class NestOperand(Struct):
     """Of an input."""
 
     address: int
+    size: int
+
+
+class PaddedAxis(Struct):
+    """Elements of an axis that a PAD goes over: before the input, of the input, of the output."""
+
+    before: int
+    inside: int
     size: int
 
 
@@ -96,4 +105,5 @@ class NestCall(Struct, root=True):
     copy_loops: int
     column_depth: int
     input_count: int
+    axes: Annotated[Structs[PaddedAxis], AXES]  # of a PAD, outermost first
     inputs: Annotated[Structs[NestOperand], 0]

@@ -203,49 +203,61 @@ def move(call: NestCall) -> None:
 
 @native
 def filled(call: NestCall, to: int, size: int) -> int:
-    """Padding up to behind ``size`` bytes: memset 16, its word 17 and byte 18; 19 an element of several bytes."""
+    """Padding up to behind ``size`` bytes: memset 16, its word 17 and byte 18; 19 an element of several bytes; 20 those
+    loops, 23 that of memset's words."""
+    count = size // call.element
     if call.element == 1:
         clear(call, to, size, 16)
+        ahead = min(count, -to & 3)
+        iterations(call, 20, ahead + (count - ahead & 3))
+        iterations(call, 23, (count - ahead) // 4)
     else:
-        count = size // call.element
         for i in range(count):
             store(call, to + i * call.element, call.element)
         step(call, 19, count)
+        iterations(call, 20, count)
     return to + size
 
 
 @native
-def padded_pixels(call: NestCall, to: int, source: int) -> int:
-    """A row whose pixels become longer, what is new behind; the address behind it."""
-    own, pixel = call.in_c * call.element, call.out_c * call.element
-    to = filled(call, to, call.pad_left * pixel)
-    for x in range(call.in_w):
-        copy(call, to, source + x * own, own)
-        to = filled(call, to + own, pixel - own)
-    return filled(call, to, (call.out_w - call.in_w - call.pad_left) * pixel)
+def first_padded(call: NestCall, row: int, last: int) -> int:
+    """The first axis along which the row of that number, counted over the axes before ``last``, is padding; ``last``
+    where none is."""
+    first = last
+    for k in range(1, last + 1):
+        axis = call.axes[last - k]
+        index = row % axis.size
+        if not axis.before <= index < axis.before + axis.inside:
+            first = last - k
+        row //= axis.size
+    return first
 
 
 @native
 def pad(call: NestCall) -> None:
-    """``reference_pad``: call, row, (copy, word, byte, shifted), then ``filled``; no axis before the rows is padded."""
+    """``reference_pad``: call, row, (copy, word, byte, shifted), then ``filled``, 26 an axis looked at, 27 a row of
+    padding. Rows are of the last axis, or of the last two where the last one is not padded."""
     call.copy_level, call.copy_loops = 3, 7
-    pixel = call.out_c * call.element
-    row, left = call.in_w * call.in_c * call.element, call.pad_left * pixel
-    source, to = call.input, call.output
+    last, unit = 4, call.element
+    if call.axes[4].inside == call.axes[4].size:
+        last, unit = 3, call.axes[4].size * call.element
+    axis, source, to, rows = call.axes[last], call.input, call.output, 1
+    for k in range(last):
+        rows *= call.axes[k].size
+    left, row, width = axis.before * unit, axis.inside * unit, axis.size * unit
     step(call, 1, 1)
-    for n in range(call.batch * call.rows):
-        y = n % call.rows - call.pad_top
+    for n in range(rows):
         step(call, 2, 1)
-        if not 0 <= y < call.in_h:
-            to = filled(call, to, call.out_w * pixel)
-        elif call.in_c != call.out_c:
-            to = padded_pixels(call, to, source)
-            source += row
+        first = first_padded(call, n, last)
+        step(call, 26, min(first + 1, last))
+        if first < last:
+            step(call, 27, 1)
+            to = filled(call, to, width)
         else:
             to = filled(call, to, left)
             copy(call, to, source, row)
+            to = filled(call, to + row, width - left - row)
             source += row
-            to = filled(call, to + row, call.out_w * pixel - left - row)
 
 
 @native

@@ -555,9 +555,13 @@ def pool_by_fours(call: NestCall) -> None:
 
 @native
 def words_and_bytes(call: NestCall, to: int, source: int, count: int, level: int) -> int:
-    """Stores of ``count`` bytes, with loads unless ``source`` is 0: words at ``level``, what is left at the next; the
-    address behind them."""
+    """Stores of ``count`` bytes, with loads unless ``source`` is 0: words at ``level``, what is left at the next; words
+    off their boundary at 7, the loops of words from 3 * ``level`` - 1 on, those of bytes behind; the address behind."""
     k = 0
+    iterations(call, 3 * level - 1, count // 4)
+    iterations(call, 3 * level + 2, count & 3)
+    if to & 3:
+        step(call, 7, count // 4)
     while k < count:
         size = 4 if k + 4 <= count else 1
         if source:
@@ -570,15 +574,15 @@ def words_and_bytes(call: NestCall, to: int, source: int, count: int, level: int
 
 @native
 def pad_by_words(call: NestCall) -> None:
-    """``tinyengine_pad``: call, row, filled, filled_byte, copied, copied_byte."""
-    depth = call.out_c
-    row, width, left = call.in_w * depth, call.out_w * depth, call.pad_left * depth
+    """``tinyengine_pad``: call, row, then ``words_and_bytes``."""
+    outer, axis, depth = call.axes[2], call.axes[3], call.axes[4].size
+    row, width, left = axis.inside * depth, axis.size * depth, axis.before * depth
     source, to = call.input, call.output
     step(call, 1, 1)
-    for n in range(call.batch * call.rows):
-        y = n % call.rows - call.pad_top
+    for n in range(call.axes[0].size * call.axes[1].size * outer.size):
+        y = n % outer.size - outer.before
         step(call, 2, 1)
-        if 0 <= y < call.in_h:
+        if 0 <= y < outer.inside:
             to = words_and_bytes(call, to, 0, left, 3)
             to = words_and_bytes(call, to, source, row, 5)
             to = words_and_bytes(call, to, 0, width - left - row, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from mcusim.kernels import load_profile
 from mcusim.kernels.cost.fitted.kinds import KINDS, nest
 from mcusim.kernels.cost.fitted.nest_call import LEVELS
 from mcusim.kernels.cost.profile import FOLDER, Profile
+from mcusim.machine import load_machine
 from tests.support.paths import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "scripts" / "profiles"))
@@ -33,7 +35,7 @@ INT8 = [
     ("DEPTHWISE_CONV_2D", M.depthwise_columns), ("DEPTHWISE_CONV_2D", M.depthwise_plain),
     ("FULLY_CONNECTED", M.fully_connected), ("ADD", M.same_shapes), ("ADD", M.broadcast), ("AVERAGE_POOL_2D", M.pool),
     ("MEAN", M.mean), ("RELU", M.unary), ("RESHAPE", M.reshape), ("CONCATENATION", M.concatenation),
-    ("PAD", M.padding), ("RESIZE_NEAREST_NEIGHBOR", M.resize), ("DEQUANTIZE", M.dequantize),
+    ("PAD", M.padding), ("PAD", M.padded_axes), ("RESIZE_NEAREST_NEIGHBOR", M.resize), ("DEQUANTIZE", M.dequantize),
 ]  # fmt: skip
 UINT8 = [
     ("CONV_2D", M.any_convolution), ("DEPTHWISE_CONV_2D", M.depthwise_any), ("FULLY_CONNECTED", M.fully_connected),
@@ -114,6 +116,54 @@ def test_costs_hold_for_shapes_that_they_were_not_fitted_to(core: str) -> None:
     assert np.median(errors) <= 0.02
 
 
+PADDED = [  # shape, elements before and behind by axis, type: channels, images, other ranks
+    ((1, 16, 16, 3), [(0, 0), (0, 0), (0, 0), (0, 1)], "int16"),
+    ((1, 16, 16, 8), [(0, 0), (0, 0), (0, 0), (4, 4)], "int8"),
+    ((2, 8, 8, 16), [(1, 1), (2, 2), (2, 2), (0, 0)], "int8"),
+    ((64, 64), [(0, 0), (3, 3)], "int8"),
+    ((2000,), [(10, 10)], "int8"),
+    ((2, 4, 4, 8, 8), [(1, 1), (0, 0), (1, 1), (0, 0), (2, 2)], "int8"),
+]
+
+
+@pytest.mark.parametrize(("board", "kernels"), [("stm32f469i-disco", "cmsis"), ("stm32f746g-disco", "tinyengine")])
+def test_a_pad_of_any_axes_replays_as_it_is_emulated(board: str, kernels: str) -> None:
+    for shape, pads, dtype in PADDED:
+        maker = M.Maker("PAD", dtype, 0)
+        table = maker.add((len(shape), 2), 1.0, "int32", pads)
+        graph = maker.graph([maker.add(shape), table], {})
+        replayed, emulated = (
+            mcusim.simulate(graph, board, kernels=name, fidelity=fidelity, operator_overhead=0).run
+            for name, fidelity in ((f"{kernels}-gcc12", "replay"), (kernels, "emulate"))
+        )
+        assert replayed is not None and emulated is not None
+        assert replayed.cycles == pytest.approx(emulated.cycles, rel=0.15), shape
+
+
+@pytest.mark.parametrize("region", ["flash", "sram1"])
+def test_code_past_the_caches_replays_as_it_is_emulated(region: str) -> None:
+    """Line by line of a flash without accelerator, word by word of SRAM."""
+    machine = load_machine("nucleo-h743zi", {"cache.instruction.size": "0 B"})
+    for kernels in ("cmsis", "tinyengine"):
+        chosen = {"runtime": "tinyengine"} if kernels == "tinyengine" else {}
+        replayed, emulated = (
+            mcusim.simulate("ds-cnn", machine, kernels=name, fidelity=fidelity, code=region, **chosen).run
+            for name, fidelity in ((f"{kernels}-gcc12", "replay"), (kernels, "emulate"))
+        )
+        assert replayed is not None and emulated is not None
+        assert replayed.cycles == pytest.approx(emulated.cycles, rel=0.04), kernels
+
+
+@pytest.mark.parametrize("name", [*FITTED, "tinyengine-gcc12"])
+def test_tables_that_are_read_one_by_one_are_those_of_the_file(name: str) -> None:
+    shipped, whole = load_profile(name), load_profile(str(FOLDER / f"{name}.toml"))
+    assert replace(shipped, cores={}) == replace(whole, cores={})
+    for isa in CORES:
+        assert dict(shipped.core(isa).fitted) == whole.core(isa).fitted
+        assert len(shipped.core(isa).fitted) == len(whole.core(isa).fitted) > 40
+        assert shipped.core(isa).basis == whole.core(isa).basis
+
+
 UNCOUNTED = [
     *UINT8,
     ("DEPTHWISE_CONV_2D", M.depthwise_plain),
@@ -170,7 +220,9 @@ def test_a_fitted_profile_says_how_well_it_fits(name: str) -> None:
             # rescaling by -Os branches on data
             most = 22 if "cast" in kind else 21 if loose else 16 if "-os" in name and "requantize" in kind else 10
             assert found.median <= most, kind
-            assert found.worst <= (75 if "cast-" in kind else 36 if loose else 25), kind
+            # the rows of a PAD: what a Cortex-M7 predicts of their short loops depends on where they lie
+            by_rows = kind.startswith("reference_pad")
+            assert found.worst <= (75 if "cast-" in kind else 36 if loose or by_rows else 25), kind
             assert found.code, kind
 
 
