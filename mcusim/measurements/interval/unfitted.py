@@ -1,7 +1,8 @@
 """What of a run's cycles is in shapes that its kernels' costs were not fitted to, and what that makes of its error.
 
-Not modelled: operators whose costs were counted, not fitted; that an operator far outside errs more than one that is
-just outside (:mod:`mcusim.kernels.cost.fitted.fitted_shapes` has more).
+A profile that was counted has the shapes and errors of the one that was fitted to a set of the same loops. Not
+modelled: that an operator far outside errs more than one that is just outside
+(:mod:`mcusim.kernels.cost.fitted.fitted_shapes` has more).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from mcusim.program.program import Compute, Program
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-_NAMED = 3  # shapes in a text
+_NAMED = 2  # shapes in a text
 _Operands = tuple[tuple[str, int, int], ...]
 
 
@@ -46,9 +47,7 @@ def unfitted(run: Run, program: Program, isa: str, profile: Profile) -> Unfitted
     for task in program.tasks:
         if not isinstance(task, Compute) or task.tile:
             continue
-        own = profile.of_call(task.geometry)
-        if not own.core(isa).fitted:
-            continue
+        own = profile.compiled_like(task.geometry)
         operands = tuple((str(operand.role), 0, operand.span.bytes) for operand in task.operands)
         shapes = _outside(task.geometry, task.rows, operands, isa, own)
         if shapes:

@@ -206,6 +206,9 @@ def _basis(results: Sequence[Result]) -> list[str]:
         return []
     lines = hanging_indent(f"intervals: from {known.rows} published latencies that no figure was fitted to")
     lines += hanging_indent(f"wider, for no such row has: {'; '.join(entries)}") if entries else []
+    shapes = dict.fromkeys(result.interval.not_fitted for result in results if result.interval is not None)
+    for text in filter(None, shapes):
+        lines += hanging_indent(f"wider, for {text}")
     factors = [factor for result in results if result.interval for factor in result.interval.situation.builds]
     if factors:
         lines += hanging_indent(f"wider, {builds_text(factors)}")
