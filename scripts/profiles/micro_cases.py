@@ -183,6 +183,15 @@ def pool(m: Maker) -> Graph:
     return m.graph([m.add((1, height + size[0] - 1, width + size[1] - 1, depth))], options)
 
 
+def odd_pool(m: Maker) -> Graph:
+    """Channels that are no multiple of four, long windows, far apart."""
+    size = m.pick((2, 2), (3, 3), (5, 7), (9, 1), (11, 11), (17, 16), (18, 17))
+    stride, depth = m.pick(1, 2, 3, 4), m.pick(1, 2, 3, 5, 7, 9, 18)
+    options = _window(m, stride, m.pick("SAME", "VALID")) | {"filter_h": size[0], "filter_w": size[1]}
+    options["activation"] = "NONE"
+    return m.graph([m.add((1, size[0] + m.pick(1, 2, 5), size[1] + m.pick(1, 3, 4), depth))], options)
+
+
 def mean(m: Maker) -> Graph:
     return m.graph([m.add(_shape(m)), m.add((2,), 1.0, "int32", [1, 2])], {"keep_dims": m.pick(True, False)})
 
@@ -533,6 +542,8 @@ OF_TINYENGINE: tuple[Case, ...] = (
     ("CONV_2D", left_out(of_a_depth, "unrolling"), 40, 4 * MOST),
     ("CONV_2D", left_out(of_an_image, "unrolling"), 20, 4 * MOST),
     ("PAD", padded_images, 48, 0),
+    ("AVERAGE_POOL_2D", odd_pool, 40, 0),
+    ("MAX_POOL_2D", odd_pool, 40, 0),
     ("ADD", enlarged, 16, 0),
     ("MUL", enlarged, 16, 0),
     ("CONV_2D", of_many_taps, 80, 4 * MOST),

@@ -93,7 +93,9 @@ _NESTS: Mapping[str, str] = {
     "plane_by_pairs": f"{_PLANE} line output filter_row pair {_loops('fours', 'ones', 'pairs', 'rows')} filter_tap odd"
     f" {_PLAIN_CHANNEL}",
     "vector_by_pairs": "call vector output quad element odd odd_quad odd_element " + _loops("quads", "elements"),
-    "pool_by_fours": f"call pixel four row tap one one_row one_tap {_loops('taps')}",
+    **dict.fromkeys(
+        ("average_by_fours", "pool_by_fours"), f"call pixel four row tap one one_row one_tap {_loops('taps')}"
+    ),
     "svdf": f"call shift filter mac {_loops('macs')} sum product {_loops('products')} wide {_loops('wides')} unit part"
     " output",
     "lstm": f"call step gate row mac {_loops('macs')} curve cell hidden copy",
@@ -155,7 +157,8 @@ _CASES = {
     "tinyengine_mul-broadcast": "binary",
     f"tinyengine_add{PLAIN}": "binary",
     f"tinyengine_mul{PLAIN}": "binary",
-    **dict.fromkeys(("tinyengine_average_pool", "tinyengine_max_pool"), "pool_by_fours"),
+    "tinyengine_average_pool": "average_by_fours",
+    "tinyengine_max_pool": "pool_by_fours",
     "reference_join": "join",
     "reference_move": "move",
     "reference_pad": "pad",

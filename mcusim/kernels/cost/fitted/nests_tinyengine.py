@@ -527,8 +527,21 @@ def vector_by_pairs(call: NestCall) -> None:
 
 
 @native
+def average_by_fours(call: NestCall) -> None:
+    """``tinyengine_average_pool``: its sums of four channels are of 256 elements at most."""
+    pooled(call, 256)
+
+
+@native
 def pool_by_fours(call: NestCall) -> None:
-    """``tinyengine_average_pool``, ``tinyengine_max_pool``: call, pixel, four, row, tap, one, one_row, one_tap, ..."""
+    """``tinyengine_max_pool``."""
+    pooled(call, call.in_h * call.in_w)
+
+
+@native
+def pooled(call: NestCall, most: int) -> None:
+    """Four channels at a time of windows of ``most`` elements, others one by one: call, pixel, four, row, tap, one,
+    one_row, one_tap, the loop over a row."""
     depth = call.in_c
     step(call, 1, 1)
     for pixel in range(call.batch * call.rows * call.out_w):
@@ -540,7 +553,7 @@ def pool_by_fours(call: NestCall) -> None:
         step(call, 2, 1)
         c = 0
         while c < depth:
-            size = 4 if c + 4 <= depth else 1
+            size = 4 if c + 4 <= depth and (bottom - top) * (right - left) <= most else 1
             level = 3 if size == 4 else 6
             for iy in range(top, bottom):
                 iterations(call, 9, right - left)
