@@ -2,7 +2,8 @@
 
 A cost is of each time a loop goes round, so that it holds for any number of pixels. What a compiled loop takes beyond
 that, as its first round or a branch that a predictor misses, depends on the shapes that are its bounds: on channels, on
-the window, its stride and its dilation. A profile has of each kind the least and the largest that its runs had.
+the window, its stride and its dilation. A profile has of each kind the least and the largest that its runs had, and
+those beyond for which it was found to hold.
 
 Not modelled: shapes in between that no run had, and the values of the data: runs have random bytes.
 """
@@ -29,7 +30,7 @@ def has_shapes(g: Geometry) -> bool:
 def fitted_ranges(geometries: Iterable[Geometry]) -> Ranges:
     """Of the runs of one kind."""
     shapes = [g for g in geometries if has_shapes(g)]
-    pairs = {name: [getattr(g, name) for g in shapes] for name in SHAPES if shapes}
+    pairs = {name: [_shape(g, name) for g in shapes] for name in SHAPES if shapes}
     return {name: (min(values), max(values)) for name, values in pairs.items()}
 
 
@@ -39,10 +40,16 @@ def outside(g: Geometry, ranges: Ranges) -> Mapping[str, str]:
     if not has_shapes(g):
         return {}
     return {
-        name: f"{name} {getattr(g, name)} ({low} to {high})"
+        name: f"{name} {_shape(g, name)} ({low} to {high})"
         for name, (low, high) in ranges.items()
-        if not low <= getattr(g, name) <= high
+        if not low <= _shape(g, name) <= high
     }
+
+
+def _shape(g: Geometry, name: str) -> int:
+    """A stride is 1 where the window does not go on."""
+    alone = (name == "stride_h" and g.out_h == 1) or (name == "stride_w" and g.out_w == 1)
+    return 1 if alone else int(getattr(g, name))
 
 
 def group(shapes: Iterable[str]) -> str:
