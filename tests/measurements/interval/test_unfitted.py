@@ -57,20 +57,20 @@ def test_what_is_outside_is_named_with_its_range() -> None:
 
 @pytest.mark.parametrize(("runtime", "kernels"), [("tflm", "cmsis-gcc12"), ("tinyengine", None)])
 def test_a_run_says_what_share_is_in_such_shapes(runtime: str, kernels: str | None) -> None:
-    near, far = (mcusim.simulate(network(side), F746, kernels=kernels, runtime=runtime) for side in (3, 13))
+    near, far = (mcusim.simulate(network(side), F746, kernels=kernels, runtime=runtime) for side in (3, 23))
     assert near.interval is not None and far.interval is not None and far.run is not None
     assert near.interval.not_fitted == "" and near.interval.situation.unfitted == 0
     share = far.run.operators[0].cycles / far.run.cycles
     assert far.interval.not_fitted.startswith(
         f"{100 * share:.1f} % of the cycles are in shapes that {far.run.kernels} was"
     )
-    assert "CONV_2D kernel_h 13 (1 to " in far.interval.not_fitted
+    assert "CONV_2D kernel_h 23 (1 to " in far.interval.not_fitted
     error = load_profile(far.run.kernels).core("cortex-m7").outside["window"]
     assert far.interval.situation.unfitted == pytest.approx(share * error, abs=0.001)
 
 
 def test_such_a_run_has_a_wider_interval() -> None:
-    run = mcusim.simulate(network(13), F746, kernels="cmsis-gcc12")
+    run = mcusim.simulate(network(23), F746, kernels="cmsis-gcc12")
     assert run.interval is not None and run.energy is not None
     inside = replace(run.interval.situation, unfitted=0.0)
     widths = [
@@ -85,5 +85,5 @@ def test_such_a_run_has_a_wider_interval() -> None:
 
 
 def test_an_emulation_is_outside_of_nothing() -> None:
-    run = mcusim.simulate(network(13), F746, kernels="cmsis", fidelity="emulate")
+    run = mcusim.simulate(network(23), F746, kernels="cmsis", fidelity="emulate")
     assert run.interval is not None and run.interval.not_fitted == ""
