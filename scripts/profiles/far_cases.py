@@ -14,7 +14,10 @@ FAR = ((11, 11), (13, 13), (1, 15), (15, 1), (12, 3), (17, 17))
 
 
 def wide_pointwise(m: Maker) -> Graph:
-    depth, out = (m.pick(*WIDE), m.pick(16, 24, 32)) if m.pick(0, 1) else (m.pick(8, 16, 24, 48, 40, 96, 160), m.pick(*WIDE))
+    if m.pick(0, 1):
+        depth, out = m.pick(*WIDE), m.pick(16, 24, 32)
+    else:
+        depth, out = m.pick(8, 16, 24, 48, 40, 96, 160), m.pick(*WIDE)
     return convolution(m, (1, 1), (m.pick(1, 2, 4), m.pick(1, 3, 4), depth), out)
 
 
