@@ -40,29 +40,30 @@ def interval_of(request: RunRequest, machine: Machine, run: Run, energy: Energy)
         return None
     chosen, program = request.settings, request.program
     deviation = differs_from_published(run.header, machine, chosen.run)
-    interval = expected(features_of(chosen, program, machine, run, deviation), machine, energy)
-    if program is None:
-        return interval
-    return replace(interval, not_fitted=_unfitted(chosen, program, machine, run).text(run.kernels))
+    outside = _unfitted(chosen, program, machine, run)
+    interval = expected(_features(request, machine, run, deviation, outside), machine, energy)
+    return replace(interval, not_fitted=outside.text(run.kernels))
 
 
-def features_of(
-    chosen: Settings, program: Program | None, machine: Machine, run: Run, deviation: str | None = None
-) -> RunFeatures:
+def features_of(chosen: Settings, program: Program, machine: Machine, run: Run) -> RunFeatures:
     """What ``run`` of ``program`` may have in common with measured ones, and the builds that kernels which nobody named
     may be."""
+    request = RunRequest(chosen, program=program)
+    return _features(request, machine, run, None, _unfitted(chosen, program, machine, run))
+
+
+def _features(request: RunRequest, machine: Machine, run: Run, deviation: str | None, outside: Unfitted) -> RunFeatures:
+    chosen, program = request.settings, request.program
     kernels = chosen.kernels.label(run.kernels)
     features = situation(run, program, machine, kernels, deviation)
-    if program is None:
-        return features
-    features = replace(features, unfitted=round(_unfitted(chosen, program, machine, run).error, _DIGITS))
-    if chosen.kernels.named:
+    features = replace(features, unfitted=round(outside.error, _DIGITS))
+    if program is None or chosen.kernels.named:
         return features
     return replace(features, builds=builds_of(run, program, machine, kernels, chosen.options.runtime.builds))
 
 
-def _unfitted(chosen: Settings, program: Program, machine: Machine, run: Run) -> Unfitted:
-    if run.fidelity != "replay":
+def _unfitted(chosen: Settings, program: Program | None, machine: Machine, run: Run) -> Unfitted:
+    if program is None or run.fidelity != "replay":
         return Unfitted()
     profile = chosen.kernels.cost_profile().without(chosen.options.runtime.left_out)
     return unfitted(run, program, machine.core.isa, profile)

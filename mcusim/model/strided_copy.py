@@ -13,7 +13,7 @@ from mcusim.errors import UnsupportedError
 from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.operators import OPERATORS
 
-AXES = 5
+AXES = 5  # of the tensors that kernels move and pad
 Shape = Sequence[int]
 
 

@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_args
 
 from mcusim.errors import ProgramError
 from mcusim.files import read_guarded, without_mark
 from mcusim.model.geometry import Geometry, Tile
+from mcusim.model.strided_copy import AXES
 from mcusim.program import field_readers as f
 from mcusim.program.program import (
     FILE_BYTES,
@@ -293,9 +295,29 @@ def _geometry(value: Any) -> Geometry:
         tuple(_padding(axis) for axis in f.items(v.get("paddings", []), "paddings")),
     ]
     g = Geometry(f.text(v["type"], "operator type"), *shape)
+    _check_paddings(g)
     if max(g.in_bytes, g.out_bytes) >= f.ADDRESSES or g.macs >= 1 << 48:
         raise f.FieldError("geometry is larger than 32-bit addresses and 2^48 MACs allow")
     return g
+
+
+def _check_paddings(g: Geometry) -> None:
+    """Are ``paddings`` those of the geometry's own input and output?"""
+    if not g.paddings:
+        return
+    if len(g.paddings) > AXES:
+        raise f.FieldError(f"paddings of {len(g.paddings)} axes; kernels move tensors of up to {AXES}")
+    before, source, target = zip(*g.paddings, strict=True)
+    if len(g.paddings) == 4:
+        padded = before[1:3], source[1:], target
+    else:
+        padded = (0, 0), (1, 1, prod(source)), (1, 1, 1, prod(target))
+    own = (g.pad_top, g.pad_left), (g.in_h, g.in_w, g.in_c), (g.batch, g.out_h, g.out_w, g.out_c)
+    if padded != own:
+        raise f.FieldError(
+            f"paddings {[list(axis) for axis in g.paddings]} are not of an input"
+            f" {g.in_h}x{g.in_w}x{g.in_c} and an output of {g.batch} times {g.out_h}x{g.out_w}x{g.out_c}"
+        )
 
 
 def _padding(value: Any) -> tuple[int, int, int]:

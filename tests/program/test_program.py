@@ -115,6 +115,18 @@ CHANGES: dict[str, tuple[Callable[[list[Any]], object], str]] = {
         lambda x: first(x, "compute")["geometry"].update({"in": [1 << 23, 1 << 23, 1]}),
         "geometry is larger than",
     ),
+    "paddings of nine axes": (
+        lambda x: first(x, "compute")["geometry"].update(paddings=[[0, 1, 1]] * 9),
+        "paddings of 9 axes; kernels move tensors of up to 5",
+    ),
+    "paddings of another rank": (
+        lambda x: first(x, "compute")["geometry"].update(paddings=[[0, 1, 1]] * 3),
+        r"paddings \[\[0, 1, 1\], .* are not of an input 16x16x8 and an output of 1 times",
+    ),
+    "paddings of another shape": (
+        lambda x: first(x, "compute")["geometry"].update(paddings=[[0, 1, 1]] * 4),
+        "are not of an input .* and an output of",
+    ),
     "line is a list": (lambda x: x.__setitem__(3, []), "line 4: expected an object, found a list"),
     "operators": (lambda x: x[0]["operators"].reverse(), "operator 2 is at position 0"),
     "buffer": (lambda x: x[0]["buffers"][0].pop(), "a buffer must be .*found 6 entries"),

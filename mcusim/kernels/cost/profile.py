@@ -137,7 +137,7 @@ class Profile:
         owner = self.of_call(g)
         if owner.set is not None:
             return owner
-        return next(_shipped(name) for name in _fitted_names() if name.startswith(f"{owner.technique}-gcc"))
+        return _fitted_to(owner.technique)
 
     @property
     def code_bytes(self) -> int:
@@ -169,6 +169,12 @@ def profile_names() -> list[str]:
 def _fitted_names() -> list[str]:
     """Shipped profiles that were fitted to a compiled set: each is named after its set."""
     return [name for name in profile_names() if name.startswith(tuple(f"{known}-gcc" for known in set_names()))]
+
+
+@cache
+def _fitted_to(name: str) -> Profile:
+    """The profile that was fitted to the set of that name as Debian's compiler builds it."""
+    return _shipped(next(known for known in _fitted_names() if known.startswith(f"{name}-gcc")))
 
 
 def load_profile(name: str = "cmsis-2021-gcc9") -> Profile:

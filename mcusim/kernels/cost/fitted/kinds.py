@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from mcusim.kernels.cost.fitted.nest_call import AXES, NestCall
+from mcusim.kernels.cost.fitted.nest_call import NestCall
 from mcusim.model.geometry import Geometry, Tile, whole
+from mcusim.model.strided_copy import AXES
 
 
 class NestKind(NamedTuple):

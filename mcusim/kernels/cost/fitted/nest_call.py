@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from mcusim.memory.state_layout import MemoryState
+from mcusim.model.strided_copy import AXES
 from mcusim.native.structs import POINTER, Struct, Structs
 
 LEVELS = 40  # the most a nest may have
-AXES = 5  # that a kernel pads
 
 
 class NestLevel(Struct):
