@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcusim.api.advice.suggestions import suggest
     from mcusim.api.compare import compare
     from mcusim.api.diff import diff
+    from mcusim.api.engines import engines
     from mcusim.api.firmware.emulate import emulate
     from mcusim.api.firmware.verify import verify_firmware
     from mcusim.api.functions import inspect, plan_memory, plan_program
@@ -44,6 +45,7 @@ __all__ = [
     "compare",
     "diff",
     "emulate",
+    "engines",
     "figure",
     "generate",
     "inspect",
@@ -70,6 +72,7 @@ _HOME = {
     "compare": "mcusim.api.compare",
     "diff": "mcusim.api.diff",
     "emulate": "mcusim.api.firmware.emulate",
+    "engines": "mcusim.api.engines",
     "figure": "mcusim.presentation",
     "generate": "mcusim.api.generate",
     "inspect": "mcusim.api.functions",

@@ -42,6 +42,11 @@ _MAKERS: dict[str, dict[str, str]] = {
         "page": "mcusim.report.html.pages:rows_page",
         "JSON": "mcusim.api.compare:Comparison.to_json",
     },
+    "mcusim.results.engine_choice:EngineChoice": {
+        "table": "mcusim.report.engines.table:engines_table",
+        "page": "mcusim.report.engines.page:engines_page",
+        "JSON": "mcusim.results.engine_choice:EngineChoice.to_json",
+    },
     "mcusim.results.emulation:EmulationResult": {
         "table": "mcusim.report.firmware.table:emulation_table",
         "page": "mcusim.report.firmware.page:firmware_page",

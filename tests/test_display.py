@@ -60,6 +60,7 @@ def objects(result: Result) -> dict[str, Any]:
     return {
         "generate": generated,
         "simulate": result,
+        "engines": mcusim.engines("figure-1", F746),
         "compare": mcusim.compare(["ds-cnn", "figure-1"], [F746]),
         "replay": mcusim.replay(mcusim.plan_program("ds-cnn")),
         "emulate": mcusim.emulate(program_path("conv", "cortex-m7"), F746, call="run_layer", arguments=[1, 1]),

@@ -184,8 +184,8 @@ def runtime_bases(
     settings = []
     for name, runtime in named.items():
         options = {key: None if key in without_effect(runtime, for_some) else value for key, value in plan.items()}
-        own = len(several) > 1 and runtime.own_kernels
-        settings.append(base_settings(None if own else kernels, {**options, RUNTIME.name: name}, run, **others))
+        other = len(several) > 1 and (kernels is None or not runtime.takes(kernels))
+        settings.append(base_settings(None if other else kernels, {**options, RUNTIME.name: name}, run, **others))
     return settings
 
 
@@ -224,7 +224,7 @@ def _require_ladder(runtime: Runtime, kernels: str | None, plan: Mapping[str, ob
         if (given := plan.get(option.name)) is not None:
             flag = f"no-{option.flag}" if given is False else option.flag
             raise UsageError(f"--{flag} has no effect with --ablation, whose steps are {steps}")
-    if kernels is not None and kernels in runtime.kernels:
+    if kernels is not None and kernels in (*runtime.kernels, *runtime.profiles):
         raise UsageError(
             f"--kernels {kernels} are those of {runtime.name}, which --ablation comes to step by step: name those of an"
             " interpreter, or none"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from mcusim.api.best_plan import best_plan
+from mcusim.api.other_code import with_other_code
 from mcusim.api.run_program import result_of, simulate_program
 from mcusim.errors import DoesNotFit, ProgramError, UsageError
 from mcusim.machine import load_machine, machine_names
@@ -79,7 +80,7 @@ def simulate(
         policy, kernels, *split(options), fidelity=fidelity, costs=costs, inputs=input,
         most_instructions=max_instructions, progress=progress, observe=observe, film=film,
     )  # fmt: skip
-    return simulate_loaded(_graph(model, allow_unknown, chosen), changed(machine, overrides), chosen)
+    return with_other_code(simulate_loaded(_graph(model, allow_unknown, chosen), changed(machine, overrides), chosen))
 
 
 def simulate_loaded(graph: Graph, machine: Machine, chosen: Settings) -> Result:

@@ -20,6 +20,7 @@ COMMANDS: dict[str, list[tuple[str, str, str]]] = {
     "A network on a board": [
         ("run", "mcusim.commands.simulation.run", "One inference: does it fit, cycles, latency, energy, memory."),
         ("compare", "mcusim.commands.simulation.compare", "Models x machines x policies in one table."),
+        ("engines", "mcusim.commands.simulation.engines", "Which inference engine on which board."),
         ("diff", "mcusim.commands.simulation.diff", "What changed between two saved runs, operator by operator."),
         ("sweep", "mcusim.commands.simulation.sweep", "Many points of a study, on all cores or a cluster."),
         ("plan", "mcusim.commands.simulation.run", "Write the program that a policy makes of a model."),

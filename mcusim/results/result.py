@@ -22,6 +22,7 @@ from mcusim.results.energy import Duty, Energy, duty, usage
 from mcusim.results.flash import FlashUse
 from mcusim.results.measurement.interval import Interval, Ratios
 from mcusim.results.measurement.measured import KernelOutput, Measured, error_percent, output_json
+from mcusim.results.other_code import OtherCode
 from mcusim.results.places import TensorPlace, buffer_places, tensor_places
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     (:mod:`mcusim.report.compare.pairs`).
     ``flash`` is what flash keeps; None where the model is not known, as in the replay of a saved program.
     ``advice`` has limits and ways out (:mod:`mcusim.api.advice`). ``step`` is that of an ablation, of which the row is.
+    ``other_code`` is what others' code for the same runtime would take (:mod:`mcusim.api.other_code`).
     ``film`` is that of a window, where one was asked for (:mod:`mcusim.results.film`).
     """
 
@@ -74,6 +76,7 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     request: RunRequest | None = field(default=None, repr=False, compare=False)
     step: str = ""
     film: Film | None = field(default=None, repr=False, compare=False)
+    other_code: tuple[OtherCode, ...] = field(default=(), repr=False)
 
     @property
     def negative(self) -> DoesNotFit | KernelFault | None:
@@ -255,10 +258,10 @@ def peak_on_chip(header: Header, machine: Machine) -> int:
 def to_json(result: Result) -> dict[str, Any]:
     """The result as plain data for ``json.dumps``; keys of a run are null when the model does not fit.
 
-    Sizes are in bytes, cycles are those of the core. ``fits`` is false with the reason in ``does_not_fit``,
-    ``fault`` or ``unusable``; ``set`` has the machine keys that were changed, ``clock``
-    what moved with them (:func:`mcusim.machine.clock_rules.clock_json`). ``memory.arena`` is the arena as planned,
-    ``memory.arena_exported`` the one with explicit PADs, which ``measured.error_percent.arena_bytes`` is about.
+    Sizes are in bytes, cycles are those of the core. ``fits`` is false with the reason in ``does_not_fit``, ``fault``
+    or ``unusable``; ``set`` has the machine keys that were changed, ``clock`` what moved with them
+    (:func:`mcusim.machine.clock_rules.clock_json`). ``memory.arena`` is the arena as planned, ``memory.arena_exported``
+    the one with explicit PADs, which ``measured.error_percent.arena_bytes`` is about.
     ``flash`` is as :meth:`mcusim.results.flash.FlashUse.to_json` has it, null when the model is not known.
     ``interval`` is as :meth:`mcusim.results.measurement.interval.Interval.to_json` has it; null without a run.
     """
@@ -276,11 +279,11 @@ def to_json(result: Result) -> dict[str, Any]:
         "options": _options(result.run.header.options) if result.run else None,
         **_figures(result),
         "interval": None if result.interval is None else result.interval.to_json(),
+        "other_code": [asdict(other) for other in result.other_code],
         "assumptions": list(result.assumptions),
         "warnings": list(result.warnings),
     }
-    if result.does_not_fit is not None:
-        reason = result.does_not_fit
+    if (reason := result.does_not_fit) is not None:
         row["does_not_fit"] = {name: getattr(reason, name) for name in ("region", "needed", "available", "what")}
     if result.fault is not None:
         fault = ("operator", "type", "tile", "tiles", "symbol", "kind", "text", "pc", "address", "line")

@@ -12,7 +12,7 @@ from pathlib import Path
 from mcusim.errors import ProgramError, UsageError
 from mcusim.kernels import Profile, load_profile, profile_names
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
-from mcusim.runtime.runtime import Runtime, find_runtime
+from mcusim.runtime.runtime import Runtime, find_runtime, owner_of
 
 DEFAULT_KERNELS, DEFAULT_SET = find_runtime().kernels
 FIDELITIES = ("replay", "emulate")
@@ -77,8 +77,12 @@ def default_kernels(fidelity: str, runtime: Runtime | None = None) -> str:
 
 
 def require_callable(name: str, runtime: Runtime) -> None:
-    """Raise UsageError where ``runtime`` is its kernels, and ``name`` is none of them."""
-    if runtime.own_kernels and name not in runtime.kernels:
+    """Raise UsageError for kernels that ``runtime`` does not take."""
+    owner = owner_of(name)
+    if owner is not None and not runtime.takes(name):
+        instead = "leave out --without" if runtime.name == owner.name else f"add --runtime {owner.name}"
+        raise UsageError(f"kernels {name} are costs of all of another's code for runtime {owner.name}: {instead}")
+    if not runtime.takes(name):
         raise UsageError(
             f"runtime {runtime.name} has kernels of its own, {' and '.join(runtime.kernels)}: leave out --kernels"
             f" {name[:80]}"
@@ -110,6 +114,13 @@ def resolve(name: str | None, fidelity: str, runtime: Runtime | None = None) -> 
 def shipped_names() -> list[str]:
     """Names of the profiles and sets that ship with mcusim."""
     return [*profile_names(), *set_names()]
+
+
+def kernels_title(name: str) -> str:
+    """Whose kernels the shipped ones of that name are, in words; empty for those of a path."""
+    if name in profile_names():
+        return load_profile(name).title
+    return load_set(name).title if name in set_names() else ""
 
 
 def shipped_kernels(name: str) -> str:

@@ -10,10 +10,13 @@ caches, and that operators with more tensors take longer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
+from mcusim.errors import UnsupportedError
 from mcusim.kernels.calls.call_bytes import call_size, calls, types
 from mcusim.kernels.calls.rescaling import geometry_for
+from mcusim.kernels.cost.fitted.families import family
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.cores import core_named
@@ -51,7 +54,8 @@ def costs_of(kernels: Profile | KernelSet, runtime: Runtime | None = None) -> Co
     if isinstance(kernels, KernelSet):
         return _of_set(kernels, kernels.name, caller)
     if kernels.compiled is not None:
-        return _of_set(kernels.compiled, kernels.name, caller)
+        costs = _of_set(kernels.compiled, kernels.name, caller)
+        return replace(costs, geometry=partial(_of_family, costs)) if kernels.accesses else costs
     profile = kernels
     return Costs(
         profile.name,
@@ -88,6 +92,16 @@ def _of_set(kernels: KernelSet, name: str, runtime: Runtime) -> Costs:
     parametric = tuple(kind for kind, spec in OPERATORS.items() if spec.traits.parametric)
     kept = runtime.per_channel_bytes, runtime.node_bytes
     return Costs(name, parametric, *kept, True, scratch, node_bytes, in_place, shape)
+
+
+def _of_family(costs: Costs, graph: Graph, op: Operator) -> Geometry:
+    """The shape of an operator that has a cost by family. Raises UnsupportedError naming the operator."""
+    g = costs.geometry(graph, op)
+    try:
+        family(g)
+    except UnsupportedError as reason:
+        raise UnsupportedError(f"kernels {costs.name} have no cost of operator {op.index}: {reason}") from None
+    return g
 
 
 def operator_cycles(isa: str, given: int | None = None, runtime: Runtime | None = None) -> int:

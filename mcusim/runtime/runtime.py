@@ -67,13 +67,27 @@ class AblationStep:
 
 
 @dataclass(frozen=True, slots=True)
+class InferenceEngine:
+    """What users call an inference engine: a runtime with somebody's kernels.
+
+    ``name`` is for texts, ``whose`` says who wrote the kernels, ``kernels`` is their cost profile; None is the
+    runtime's own choice, of which nobody said the build.
+    """
+
+    name: str
+    whose: str
+    kernels: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
     """A runtime, as planning, timing and flash see it.
 
     ``executed``: the graph whose operators it calls, without those that vanish in it or are part of others; of that
     graph it is the graph itself. ``requests``: what it asks its own planner for. ``kernels``: the cost profile that is
-    replayed and the set that is emulated where no others are named; with ``own_kernels`` no others can be. ``builds``:
-    the profiles of kernels that a firmware with this runtime may have, of which nobody said which.
+    replayed and the set that is emulated where no others are named; with ``own_kernels`` no others can be but
+    ``profiles``, costs of another's code for this runtime, which no other runtime takes. ``builds``: the profiles of
+    kernels that a firmware with this runtime may have, of which nobody said which.
 
     Memory: ``alignment`` of tensors and scratch, bytes; ``node_bytes`` that it keeps in RAM for each operator at least;
     ``per_channel_bytes`` for each output channel of a convolution. Flash: ``code_bytes`` of its own, from
@@ -81,8 +95,11 @@ class Runtime:
     on a core, ``cycles_of`` what they are, with their basis. ``array``: the rules of compiled code that places all data
     in one static array; None for an interpreter, which plans its arena of ``requests`` when it starts.
 
+    ``engines``: what users call it with the kernels that it takes.
+
     ``techniques`` that it can leave out, by name what they are; ``lesser`` is the runtime without some of them, which
-    are ``left_out`` there. ``ladder``: the steps that lead from an interpreter to it. ``cut`` makes the first operators
+    are ``left_out`` there. ``ladder``: the steps that lead from an interpreter to it, ``ladder_note`` where and why
+    they are not those that were published of it. ``cut`` makes the first operators
     of a graph run on patches; ``patches`` that it does so with.
     """
 
@@ -100,14 +117,21 @@ class Runtime:
     cycles: Callable[[CoreTraits], int]
     cycles_of: tuple[str, str]
     own_kernels: bool = False
+    profiles: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
     array: ArrayRules | None = None
+    engines: tuple[InferenceEngine, ...] = ()
     techniques: Mapping[str, str] = field(default_factory=dict, hash=False)
     lesser: Callable[[frozenset[str]], Runtime] | None = None
     left_out: frozenset[str] = frozenset()
     ladder: tuple[AblationStep, ...] = ()
+    ladder_note: str = ""
     cut: Callable[[Graph, Patches], Graph] | None = None
     patches: Patches | None = None
+
+    def takes(self, kernels: str) -> bool:
+        """Whether kernels of that name can be called by it."""
+        return kernels in (*self.kernels, *self.profiles) if self.own_kernels else owner_of(kernels) is None
 
     def on_patches(self, patches: Patches | None) -> Runtime:
         """This runtime with the first operators on ``patches``. Raises UsageError where it has none."""
@@ -152,6 +176,16 @@ def find_runtime(name: str = DEFAULT) -> Runtime:
         hint = f", did you mean {near[0]}" if near else ""
         raise UsageError(f"no runtime {name[:80]!r}{hint}; there are {', '.join(runtime_names())}")
     return _runtimes()[name.lower()]
+
+
+def inference_engines() -> tuple[tuple[Runtime, InferenceEngine], ...]:
+    """Every engine with its runtime, those of the default runtime first."""
+    return tuple((runtime, engine) for runtime in _runtimes().values() for engine in runtime.engines)
+
+
+def owner_of(kernels: str) -> Runtime | None:
+    """The runtime that alone takes costs of that name; None where there is none."""
+    return next((runtime for runtime in _runtimes().values() if kernels in runtime.profiles), None)
 
 
 def recorded_runtime(options: Mapping[str, object]) -> Runtime:

@@ -13,7 +13,7 @@ from typing import Literal
 from mcusim.machine.cores import CoreTraits
 from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph, Operator
-from mcusim.runtime.runtime import Request, Runtime
+from mcusim.runtime.runtime import InferenceEngine, Request, Runtime
 
 ALIGNMENT = 16  # MicroArenaBufferAlignment
 INT = 4  # sizeof(int), sizeof(int32_t)
@@ -106,6 +106,10 @@ RUNTIME = Runtime(
     executed=lambda graph: graph,
     requests=requests,
     kernels=("cmsis-2021-gcc9", "cmsis"),
+    engines=(
+        InferenceEngine("TFLM, reference", "TensorFlow", "reference-gcc12"),
+        InferenceEngine("TFLM, CMSIS-NN", "Arm"),
+    ),
     builds=("cmsis-2021-gcc9", "cmsis-gcc12", "cmsis-nano-gcc12", "cmsis-2020-gcc12", "cmsis-2020-os-gcc12"),
     alignment=ALIGNMENT,
     node_bytes=160,  # TfLiteEvalTensor, node, registration and parameters

@@ -102,7 +102,7 @@ class Study:
             executes = runtime_of(values)
         except UsageError:  # the point's row has it
             executes = find_runtime(RUNTIME.parse_or_default(values.get(RUNTIME.name)))
-        if named is None or (executes.own_kernels and named not in executes.kernels):
+        if named is None or not executes.takes(named):
             return default_kernels("both" if len(self.fidelities) > 1 else self.fidelities[0], executes)
         return named
 

@@ -80,7 +80,7 @@ def changed_settings(base: Settings, change: Mapping[str, str | bool | None]) ->
         if flag in declared:  # not machine, set and policy
             options = options.having(declared[flag], declared[flag].parse_or_default(value))
     kernels, runtime = base.kernels, options.runtime
-    if runtime.own_kernels and kernels.name not in runtime.kernels:
+    if not runtime.takes(kernels.name):
         kernels = resolve(None, base.fidelity, runtime)
     policy = change.get("policy") or base.policy
     return replace(base, policy=str(policy), options=options, kernels=kernels)

@@ -169,6 +169,7 @@ def _advised(
 def _simulate(
     model: str, planned: PlannedModel, fidelity: str, files: _Files, chosen: Settings
 ) -> Result | FidelityComparison:
+    from mcusim.api.other_code import with_other_code
     from mcusim.api.simulate import changed, simulate_loaded
 
     overrides = planned.planning.overrides
@@ -178,7 +179,7 @@ def _simulate(
         from mcusim.api.fidelity_comparison import simulate_both
 
         return simulate_both(graph, target, chosen)
-    return simulate_loaded(graph, target, chosen)
+    return with_other_code(simulate_loaded(graph, target, chosen))
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,7 @@ def kernel_errors(profile: str | None = None) -> tuple[KernelError, ...]:
         KernelError(name, core, kernel, fitted_costs.runs, fitted_costs.median, fitted_costs.worst)
         for name in ([profile] if profile else profile_names())
         for core, costs in load_profile(name).cores.items()
+        if not costs.families  # which say it in their file, by family
         for kernel, fitted_costs in sorted(costs.fitted.items())
     )
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.cost.counted.variants import VARIANTS, is_counted, scratch_bytes
+from mcusim.kernels.cost.fitted.families import FAMILIES, FamilyCosts
 from mcusim.kernels.cost.fitted.fitted_shapes import GROUPS, SHAPES, Ranges
 from mcusim.kernels.cost.fitted.kinds import KINDS
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
@@ -81,8 +82,9 @@ class FittedCosts:
 class CoreCosts:
     """Milli-cycles per loop level and variant for one core; ``operator`` cycles of interpreter per invocation.
 
-    ``fitted``, by kind, replaces them in a profile that was measured on a compiled set. ``outside``: root mean square
-    of ln(emulated / replayed) over calls of other shapes than were fitted, by group of shapes.
+    ``fitted``, by kind, replaces them in a profile that was measured on a compiled set; with ``families`` its levels
+    say how cycles are spread over a call, and the families how many there are. ``outside``: root mean square of
+    ln(emulated / replayed) over calls of other shapes than were fitted, by group of shapes.
     """
 
     operator: int
@@ -93,6 +95,7 @@ class CoreCosts:
     wait_states: float = 0.0  # of the flash that ``fitted`` waited for
     outside: Mapping[str, float] = field(default_factory=dict)
     away: tuple[float, float, float] = (1.0, 0.0, 0.0)  # of a counted profile, by cycle: as that of a LevelCost
+    families: Mapping[str, FamilyCosts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ class Profile:
     """``set`` is the compiled kernel set that the costs were measured on, if any; ``technique`` how its loops go.
 
     ``rest`` names the profile of a compiled set that has the costs of the operators that this one was not counted for:
-    ``uncounted`` variants, and all that are not int8.
+    ``uncounted`` variants, and all that are not int8. ``accesses`` names the one of a set that reads and writes as the
+    code is taken to that this profile has the cycles of, by family: that code is not here to be emulated.
     """
 
     name: str
@@ -115,11 +119,14 @@ class Profile:
     rest: str | None = None
     uncounted: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
+    accesses: str | None = None
 
     @cached_property
     def compiled(self) -> KernelSet | None:
-        """The set named ``set``, read once, without what is ``left_out``. Raises InputError when it cannot be."""
-        return None if self.set is None else load_set(self.set).without(self.left_out)
+        """The set named ``set``, or that of ``accesses``, read once, without what is ``left_out``. Raises InputError
+        when it cannot be."""
+        known = _shipped(self.accesses).set if self.accesses else self.set
+        return None if known is None else load_set(known).without(self.left_out)
 
     def without(self, techniques: Collection[str]) -> Profile:
         """This profile, of functions that rest on none of ``techniques``."""
@@ -135,7 +142,7 @@ class Profile:
         """The profile of a compiled set that does an operator's accesses as this one would: itself or ``rest``, else
         the one that was fitted to the set named by ``technique``."""
         owner = self.of_call(g)
-        if owner.set is not None:
+        if owner.compiled is not None:
             return owner
         return _fitted_to(owner.technique)
 
@@ -261,10 +268,12 @@ def _read(path: Path) -> str:
 
 def _profile(where: str, data: Mapping[str, Any], fitted: Mapping[tuple[str, str], str]) -> Profile:
     """``fitted``: texts of tables that are not in ``data``, by core and kind."""
-    known = {"name", "title", "set", "technique", "rest", "memory", "code", *CORES}
+    known = {"name", "title", "set", "technique", "rest", "accesses", "memory", "code", *CORES}
     for key in data:
         if key not in known:
             raise UsageError(f"kernel profile {where}: unknown key {key!r}; known: {', '.join(sorted(known))}")
+    if "accesses" in data:
+        return _of_families(where, data)
     memory, code = _table(where, data, "memory"), _table(where, data, "code")
     measured = _one_of(where, data, "set", set_names(), None)
     rest, uncounted = _rest(where, data)
@@ -282,6 +291,46 @@ def _profile(where: str, data: Mapping[str, Any], fitted: Mapping[tuple[str, str
         rest=rest,
         uncounted=frozenset(uncounted),
     )
+
+
+def _of_families(where: str, data: Mapping[str, Any]) -> Profile:
+    """A profile with the accesses of a fitted one and cycles of its own."""
+    base = _shipped(_one_of(where, data, "accesses", _fitted_names(), None))
+    cores = {
+        isa: _core_of_families(where, isa, _table(where, data, isa), costs)
+        for isa, costs in base.cores.items()
+        if isa in data
+    }
+    name, title = str(data.get("name", Path(where).stem)), str(data.get("title", ""))
+    return replace(base, name=name, title=title, cores=cores, set=None, accesses=base.name)
+
+
+def _core_of_families(where: str, isa: str, table: Mapping[str, Any], base: CoreCosts) -> CoreCosts:
+    tables = _table(where, table, "families", isa)
+    unknown = (set(table) - {"basis", "source", "families", "outside"}) | (set(tables) ^ set(FAMILIES))
+    if unknown:
+        raise UsageError(
+            f"kernel profile {where}: {isa}: {min(unknown)!r} is unknown or missing; there are basis, source, outside"
+            f" and the families {', '.join(FAMILIES)}"
+        )
+    stated = str(table.get("basis", "assumed")), str(table.get("source", ""))
+    families = {
+        name: _family(where, f"{isa}.families.{name}", name, _table(where, tables, name, f"{isa}.families"))
+        for name in FAMILIES
+    }
+    outside = _errors(where, f"{isa}.outside", table.get("outside", {}))
+    return replace(base, basis={**base.basis, **dict.fromkeys(base.fitted, stated)}, families=families, outside=outside)
+
+
+def _family(where: str, key: str, name: str, table: Mapping[str, Any]) -> FamilyCosts:
+    cycles = table.get("cycles")
+    if not isinstance(cycles, list) or len(cycles) != len(FAMILIES[name]):
+        raise UsageError(f"kernel profile {where}: {key}.cycles: of {', '.join(FAMILIES[name])} are needed")
+    stated = ("layers", "left_out", "error", "left_out_error")
+    layers, left_out, error, left_out_error = (_number(where, f"{key}.{what}", table.get(what)) for what in stated)
+    numbers = tuple(_number(where, f"{key}.cycles", value) for value in cycles)
+    shapes = _ranges(where, f"{key}.shapes", table.get("shapes", {}))
+    return FamilyCosts(numbers, int(layers), int(left_out), error, left_out_error, shapes)
 
 
 def _rest(where: str, data: Mapping[str, Any]) -> tuple[str | None, Sequence[str]]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from mcusim.kernels.cost.fitted.families import family
 from mcusim.kernels.cost.fitted.fitted_shapes import group, outside
 from mcusim.kernels.cost.profile import Profile
 from mcusim.model.geometry import Geometry, Tile
@@ -61,5 +62,9 @@ def unfitted(run: Run, program: Program, isa: str, profile: Profile) -> Unfitted
 def _outside(g: Geometry, rows: Tile, operands: _Operands, isa: str, profile: Profile) -> Mapping[str, str]:
     from mcusim.kernels.cost.fitted.call import kernel_kind
 
-    fitted = profile.core(isa).fitted.get(kernel_kind(g, rows, operands, profile))
+    costs = profile.core(isa)
+    if costs.families:
+        name = family(g)
+        return outside(g, costs.families[name].shapes) if name else {}
+    fitted = costs.fitted.get(kernel_kind(g, rows, operands, profile))
     return {} if fitted is None else outside(g, fitted.shapes)

@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import Any
 
 from mcusim.results.result import Result, sram_bytes
-from mcusim.text import columns, kib, rounded
+from mcusim.runtime.runtime import DEFAULT, find_runtime
+from mcusim.text import columns, kib, rounded, wrapped
 
 
 def ablation_json(results: Sequence[Result]) -> list[dict[str, Any]]:
@@ -47,6 +48,8 @@ def ablation_table(results: Sequence[Result]) -> str:
         lines += [
             f"  {row['step']}: {member.negative}" for row, member in zip(rows, members, strict=True) if not member.fits
         ]
+    notes = dict.fromkeys(find_runtime(str(result.planning["runtime"] or DEFAULT)).ladder_note for result in results)
+    lines += [line for note in filter(None, notes) for line in ["", *wrapped(note)]]
     return "\n".join(lines[1:])
 
 

@@ -14,6 +14,7 @@ from mcusim.report.run.period_text import period_lines
 from mcusim.results.cautions import cautions
 from mcusim.results.measurement.measured import error_percent, reference
 from mcusim.results.result import Result, sram_bytes
+from mcusim.run_config.kernel_choice import kernels_title
 from mcusim.text import UnitScale, hanging_indent, kib, percent, pick_unit, rounded, size, wrapped
 
 Ratio = tuple[float, float | None]
@@ -191,6 +192,9 @@ def _footer(results: Sequence[Result], changes: Sequence[str]) -> list[str]:
         lines.append("random weights: zoo networks have the published architecture and seeded random weights")
     if several := max((len(result.invocations) for result in results), default=0):
         lines.append(f"invocations: figures are of the first of {several}; --json has them all")
+    for name in dict.fromkeys(result.kernels for result in results if result.run is not None):
+        title = kernels_title(name)
+        lines += hanging_indent(f"kernels: {name}: {title}") if title else []
     lines += _basis(results)
     return ["", *lines] if lines else []
 

@@ -255,6 +255,10 @@ _TAIL = {
         "root mean square error of ln(latency) by shapes that the kernels' costs were not fitted to",
     ),
     "interval.situation.clock": ("number", "core clock over that of the board as it ships"),
+    "other_code[].kernels": ("text", "cost profile of others' code for the same runtime, for `--kernels`"),
+    "other_code[].title": ("text", "whose code it is"),
+    "other_code[].latency_ms": ("number?", "milliseconds, by replay; null where it does not run the model"),
+    "other_code[].reason": ("text", "why it does not; or empty"),
     "assumptions[]": ("text", "figures that the result rests on and that were not measured"),
     "warnings[]": ("text", "what to know about the model or the plan"),
 }

@@ -14,6 +14,7 @@ from mcusim.report.flash_text import flash_lines
 from mcusim.report.run.advice_text import advice_lines, shown
 from mcusim.report.run.changes import change_lines
 from mcusim.report.run.interval_text import interval_lines, percentage
+from mcusim.report.run.other_code_text import other_code_lines
 from mcusim.report.run.period_text import period_notes, period_rows
 from mcusim.report.run.verdict_text import counted_lines, verdict_text
 from mcusim.results.cautions import cautions
@@ -119,6 +120,7 @@ def _summary(result: Result, run: Run) -> list[str]:
     without = left_out_text(result.left_out)
     notes = [] if result.duty is None else period_notes(result.duty)
     notes += [line for text in cautions(run, result.machine) for line in wrapped(text)]
+    notes += other_code_lines(result.other_code)
     return _with_remark(rows) + notes + (wrapped(without) if without else []) + _source(measured)
 
 

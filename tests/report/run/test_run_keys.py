@@ -17,6 +17,7 @@ from mcusim.report.json_keys import described
 from mcusim.report.run.json import RUN_KEYS, run_json_page
 from mcusim.results import Measured, to_json
 from mcusim.results.advice import Advice, LimitCheck, WayOut
+from mcusim.results.other_code import OtherCode
 from tests.support.graphs.small_graphs import chain
 from tests.support.pages.made_results import make_result
 from tests.support.paths import REPOSITORY
@@ -47,7 +48,11 @@ def rows() -> list[Any]:
     way = WayOut("weights in qspi", "mcusim run x --weights qspi", "board", "internal", 1.0, None, 2, 3)
     advice = Advice((LimitCheck("sram", "B", 1, 2),), (way,), 1)
     results[0] = replace(
-        results[0], advice=advice, warnings=("uint8",), flash=replace(emulated.flash, uncounted=("code of FOO",))
+        results[0],
+        other_code=(OtherCode("theirs", "another's code", 1.0),),
+        advice=advice,
+        warnings=("uint8",),
+        flash=replace(emulated.flash, uncounted=("code of FOO",)),
     )
     return [to_json(result) for result in results]
 

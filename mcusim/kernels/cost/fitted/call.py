@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcusim.errors import UnsupportedError
+from mcusim.kernels.cost.fitted.families import family_cycles
 from mcusim.kernels.cost.fitted.kinds import KINDS, describe, kind_of, nest, passes
 from mcusim.kernels.cost.fitted.nest import ONE
 from mcusim.kernels.cost.fitted.nest_call import LEVELS, ListedWord, NestCall, NestOperand
@@ -46,9 +47,18 @@ def replay_call(memory: MemoryState, call: Call, profile: Profile, costs: CoreCo
 
     What it waits for is counted in the memory's regions. Raises UnsupportedError for a kind without costs.
     """
-    sizes = _sizes(call, _places(call))
-    kinds = (_kind(call, sizes, profile), *passes(_symbol(call, profile), call.geometry))
+    kinds = _kinds(call, profile, costs)
     return sum(_replay_kind(memory, call, profile, costs, _Executed(kind, code)) for kind in kinds)
+
+
+def _kinds(call: Call, profile: Profile, costs: CoreCosts) -> tuple[str, ...]:
+    """What is executed; costs by family are of all of it. Raises UnsupportedError for a kind without costs."""
+    kind = _kind(call, _sizes(call, _places(call)), profile)
+    kinds = (kind,) if costs.families else (kind, *passes(_symbol(call, profile), call.geometry))
+    for name in kinds:
+        if name not in costs.fitted:
+            raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {name}")
+    return kinds
 
 
 class _Executed(NamedTuple):
@@ -60,10 +70,11 @@ class _Executed(NamedTuple):
 
 def _replay_kind(memory: MemoryState, call: Call, profile: Profile, costs: CoreCosts, executed: _Executed) -> int:
     (kind, code), nest_call = executed, _nest_call(call, profile)
-    if kind not in costs.fitted:
-        raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
     fitted_costs = costs.fitted[kind]
     cycles, waits, read, words, away = _levels(kind, fitted_costs)
+    if costs.families:  # which have the waits for code
+        pace = _pace(call, profile, costs, memory.bus_shift == 2)
+        cycles, waits, away = np.rint(cycles * pace).astype(np.int64), np.zeros_like(waits), away * pace
     region, measured = _code_region(memory, code, costs)
     alone = replay.word_by_word(memory, code) if away.any() else None
     factor = region.wait / (costs.wait_states * L.TICK) if region is not None and measured else 0.0
@@ -108,21 +119,30 @@ class ComputeCycles(NamedTuple):
 
 def compute_cycles(call: Call, profile: Profile, isa: str) -> ComputeCycles:
     """What the call takes without operands that wait. Raises UnsupportedError for a kind without costs."""
-    costs, core = profile.core(isa), core_named(isa)
-    kinds = (_kind(call, _sizes(call, _places(call)), profile), *passes(_symbol(call, profile), call.geometry))
-    memory, sums = MemoryState(np.zeros(MemoryState.WORDS, np.int64)), np.zeros(4)
-    for kind in kinds:
-        if kind not in costs.fitted:
-            raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
-        nest_call = _nest_call(call, profile)
-        nest_call.memory, nest_call.splits_words = memory, core.splits_unaligned
-        for output, size in _outputs(call):
-            nest_call.output, nest_call.output_size = output, size
-            nest(kind)(nest_call)
-        cycles, waits, _, _, away = _levels(kind, costs.fitted[kind])
-        of_levels = np.array([cycles / L.TICK, waits / L.TICK, away[:, 1], away[:, 2]])
+    costs, splits = profile.core(isa), core_named(isa).splits_unaligned
+    of_kinds = [_of_kind(kind, call, profile, costs, splits) for kind in _kinds(call, profile, costs)]
+    return ComputeCycles(*np.sum(of_kinds, axis=0).tolist())
+
+
+def _of_kind(kind: str, call: Call, profile: Profile, costs: CoreCosts, splits: bool) -> Any:
+    """Of one kind, as an array."""
+    nest_call, sums = _nest_call(call, profile), np.zeros(4)
+    memory = MemoryState(np.zeros(MemoryState.WORDS, np.int64))  # which the call does not keep
+    nest_call.memory, nest_call.splits_words = memory, splits
+    cycles, waits, _, _, away = _levels(kind, costs.fitted[kind])
+    of_levels = np.array([cycles / L.TICK, waits / L.TICK, away[:, 1], away[:, 2]])
+    for output, size in _outputs(call):
+        nest_call.output, nest_call.output_size = output, size
+        nest(kind)(nest_call)
         sums += of_levels @ nest_call.levels.table(LEVELS)["count"]
-    return ComputeCycles(*sums.tolist())
+    return sums
+
+
+def _pace(call: Call, profile: Profile, costs: CoreCosts, splits: bool) -> float:
+    """Cycles of the call's family for each of the loops that its accesses are played by."""
+    (kind,) = _kinds(call, profile, costs)
+    work = _of_kind(kind, call, profile, costs, splits)[0]
+    return float(family_cycles(call.geometry, call.rows, costs.families) / work) if work else 0.0
 
 
 class DeviceFault(NamedTuple):

@@ -1,0 +1,1 @@
+"""Inference engines side by side: table and page."""

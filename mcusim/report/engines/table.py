@@ -1,0 +1,106 @@
+"""Inference engines side by side as text: which is the fastest and the smallest, then a row for each, by board."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from mcusim.report.run.interval_text import ends, percentage
+from mcusim.results.engine_choice import BoardEngines, EngineChoice, EngineRow
+from mcusim.results.measurement.interval import LEVEL, RatioInterval
+from mcusim.text import columns, hanging_indent, kib, pick_unit, quantity, size, wrapped
+
+BASES = {
+    "emulated": "a compiled set, run on the emulated core",
+    "replayed": "a cost profile of compiled code",
+    "fitted": "cycles by family of kernels, fitted to its vendor's public firmware as emulated",
+}
+_HEAD = ["engine", "kernels by", "latency", "RAM KiB", "flash", "basis"]
+
+
+def engines_table(choice: EngineChoice) -> str:
+    """A block for each board of at most 80 columns, then what the kernels are."""
+    lines: list[str] = []
+    for board in choice.boards:
+        verdict, reasons = (_indented(texts) for texts in (verdict_texts(board), reason_texts(board)))
+        lines += [f"{choice.model} on {board.machine}", *verdict, "", *_rows(board), *reasons, ""]
+    lines += _legend(row for board in choice.boards for row in board.rows)
+    return "\n".join(lines)
+
+
+def verdict_texts(board: BoardEngines) -> list[str]:
+    """The fastest, with those that may be as fast, and the smallest."""
+    if not board.running:
+        return ["no engine runs it"]
+    fastest = board.running[0]
+    text = f"fastest: {fastest.name}, {quantity(fastest.latency_ms, 'ms')}"
+    if board.as_fast:
+        text += f"; may be as fast: {', '.join(_ratio(row) for row in board.as_fast)}"
+    names = " and ".join(row.name for row in board.smallest)
+    smallest = f"smallest: {names}, {size(board.smallest[0].ram_bytes or 0)} of RAM"
+    return [text, smallest]
+
+
+def _ratio(row: EngineRow) -> str:
+    ratio = row.over_fastest
+    assert ratio is not None
+    return f"{row.name} ({times(ratio)})"
+
+
+def times(ratio: RatioInterval) -> str:
+    """Of an engine's latency over the fastest one's."""
+    return f"{ratio.simulated:.2f} times, {ratio.low:.2f} to {ratio.high:.2f}"
+
+
+def latency(row: EngineRow) -> str:
+    """With its interval, in one unit; a word for an engine that does not run the model."""
+    if not row.runs or row.result is None or row.result.interval is None:
+        return quantity(row.latency_ms, "ms") if row.runs else "does not run"
+    interval = row.result.interval.latency_ms
+    scale = pick_unit("ms", [row.latency_ms, *interval])
+    return f"{scale.text(row.latency_ms)} ({ends(interval, scale)})"
+
+
+def _rows(board: BoardEngines) -> list[str]:
+    rows = [
+        [row.name, row.whose, latency(row), *(kib(n if row.runs else None) for n in (row.ram_bytes, row.flash_bytes))]
+        for row in board.rows
+    ]
+    table = columns([_HEAD[:-1], *rows], left=2)
+    return [
+        f"{line}  {basis}" for line, basis in zip(table, [_HEAD[-1], *(row.basis for row in board.rows)], strict=True)
+    ]
+
+
+def _indented(texts: Iterable[str]) -> list[str]:
+    return [line for text in texts for line in wrapped(text)]
+
+
+def reason_texts(board: BoardEngines) -> list[str]:
+    """Why engines do not run the model, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for row in board.rows:
+        if row.reason:
+            reasons.setdefault(row.reason, []).append(row.name)
+    return [f"{'; '.join(names)}: {reason}" for reason, names in reasons.items()]
+
+
+def _legend(rows: Iterable[EngineRow]) -> Iterator[str]:
+    """What the kernels and the bases are, each once."""
+    listed = list(rows)
+    for kernels, title in dict.fromkeys((row.kernels, row.title) for row in listed):
+        yield from hanging_indent(f"kernels {kernels}: {title}")
+    for basis in dict.fromkeys(row.basis for row in listed):
+        yield from hanging_indent(f"{basis}: {BASES[basis]}")
+    yield from hanging_indent(interval_note([row for row in listed if row.runs]))
+
+
+def interval_note(rows: Sequence[EngineRow]) -> str:
+    """What the intervals in brackets are."""
+    kinds = " and ".join(dict.fromkeys(row.name for row in rows if row.result and _of_any_build(row)))
+    text = f"in brackets: where {percentage(LEVEL)} of measurements are expected"
+    return f"{text}; {kinds}: of any build, as nobody names one" if kinds else text
+
+
+def _of_any_build(row: EngineRow) -> bool:
+    interval = None if row.result is None else row.result.interval
+    return interval is not None and bool(interval.situation.builds)

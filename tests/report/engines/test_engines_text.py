@@ -1,0 +1,18 @@
+"""Inference engines side by side as text and as a page."""
+
+from __future__ import annotations
+
+import mcusim
+from mcusim.report.engines.page import engines_page
+from mcusim.report.engines.table import engines_table
+
+
+def test_what_is_said_first_and_why_engines_do_not_run() -> None:
+    choice = mcusim.engines("mcunet-vww1", ["stm32f746g-disco", "nucleo-g474re"])
+    text, page = engines_table(choice), engines_page(choice)
+    assert "  fastest: compiled, 98.1 ms; may be as fast: TinyEngine (" in text and "  no engine runs it" in text
+    assert text.count("needs 525,072 B") == 1 == page.count("needs 525,072 B")  # the reason of two
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("kernels tinyengine-mit: MIT's own code") == 1
+    assert page.count("<h2>nucleo-g474re</h2>") == 1 and "Latency" in page.partition("<h2>nucleo-g474re</h2>")[0]
+    assert "Latency" not in page.partition("<h2>nucleo-g474re</h2>")[2].partition("<script")[0]
