@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from mcusim.evidence.validate.trials import trials_json, trials_summary
+from mcusim.measurements.interval.engine_models import FEW
 from mcusim.measurements.published.validation_result import QUANTITIES, Coverage, Statistics, Validation, ValidationRow
 from mcusim.report.html.page import shortened
 from mcusim.text import columns, hanging_indent, percent, rounded
@@ -205,8 +206,16 @@ def coverage_lines(coverages: Sequence[Coverage]) -> list[str]:
         numbers = [str(coverage.covered), str(coverage.count), share, f"{coverage.half_width:.0f}%", enough]
         rows.append([coverage.quantity, _LEFT_OUT[coverage.left_out], *numbers])
     title = f"Validate rows inside their {coverages[0].level:.0%} interval, each predicted from others"
+    few = [
+        f"{engine} {inside} of {count} ({coverage.quantity})"
+        for coverage in coverages
+        if coverage.left_out == "source"
+        for engine, inside, count in coverage.engines
+        if count < FEW
+    ]
+    small = hanging_indent(f"engines with fewer than {FEW} rows, inside: {'; '.join(few)}", "  ", "  ") if few else []
     note = "half width: median, of the simulated figure; enough: the share of the width that would do"
-    return [title, *columns(rows, left=2), *hanging_indent(note, "  ", "  "), ""]
+    return [title, *columns(rows, left=2), *small, *hanging_indent(note, "  ", "  "), ""]
 
 
 def _missing(validation: Validation) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import exp
 from statistics import median
 
+from mcusim.measurements.interval.engine_models import EngineModels, engine_of
 from mcusim.measurements.interval.intervals import kept
 from mcusim.measurements.interval.published_errors import PublishedError
-from mcusim.measurements.interval.residuals import QUANTITIES, error_model
+from mcusim.measurements.interval.residuals import QUANTITIES
 from mcusim.measurements.published.validation_result import Coverage, ValidationRow
 from mcusim.results.measurement.interval import LEVEL
 
@@ -38,7 +39,15 @@ def _coverage(
     covered = sum(value <= 1 for value in off)
     needed = -(-int(1000 * LEVEL) * len(off) // 1000)  # rows, rounded up
     narrower = sorted(off)[needed - 1] if covered >= needed else None
-    return Coverage(quantity, left_out, LEVEL, len(off), covered, median(half), narrower)
+    return Coverage(quantity, left_out, LEVEL, len(off), covered, median(half), narrower, _by_engine(entries))
+
+
+def _by_engine(entries: Mapping[PublishedError, Ends]) -> tuple[tuple[str, int, int], ...]:
+    """Engine, rows inside their interval, rows."""
+    inside: dict[str, list[bool]] = {}
+    for error, (low, high) in entries.items():
+        inside.setdefault(engine_of(error.situation.code), []).append(low <= error.error <= high)
+    return tuple((engine, sum(values), len(values)) for engine, values in inside.items())
 
 
 def predicted(
@@ -49,7 +58,7 @@ def predicted(
     result = {}
     for error in errors:
         others = [other for other in (*errors, *more) if _apart(error.row, other.row, left_out) and other is not error]
-        result[error] = error_model(others, error.quantity).range(error.unmeasured, LEVEL)
+        result[error] = EngineModels(others, error.quantity).range(error.unmeasured, LEVEL)
     return result
 
 

@@ -19,10 +19,11 @@ a user has of them is not known.
 Rows that do not differ in an effect say nothing of its scale: it is :data:`PRIOR` then, so that a clock, a setting or
 kernels that no row has make the prediction wide however alike the rows are. The same holds for the types of operators
 of which every row spends less than :data:`MET` (uint8, the interpreter). The other scales t and s are not known: they
-are averaged over a grid, weighed by the rows' likelihood and a half-normal prior of :data:`PRIOR`, so few rows and
-rows that disagree make the prediction wide. What is predicted is a measurement, not a mean: between sources and
-boards as well as within. What nobody said of a run, as the build of its kernels, is a choice
-of several, each as likely: the prediction reaches beyond the least and the largest of them.
+are averaged over a grid, weighed by the rows' likelihood and a half-Cauchy prior of :data:`FLAGS`, what builds of
+unknown flags differ by, so few rows and rows that disagree make the prediction wide, and two rows that are far off make
+it about as wide as they are. What is predicted is a measurement, not a mean: between sources and boards as well as
+within. What nobody said of a run, as the build of its kernels, is a choice of several, each as likely: the prediction
+reaches beyond the least and the largest of them.
 
 Source: Gaussian-process regression with several random effects, C. E. Rasmussen and C. K. I. Williams, "Gaussian
 Processes for Machine Learning", 2006, 2.2 and 5.2; hierarchical models, A. Gelman et al., "Bayesian Data Analysis",
@@ -64,10 +65,10 @@ OF_MODEL = 0.75
 MET = 0.1  # share of a row's time from which a type of operator counts as measured
 FLAGS = 0.15  # of ln(measured / simulated): a build of unknown flags, simulated with others
 CURRENT = 0.092  # of ln(measured / simulated): root mean square over the middles of scripts/evidence/currents/l4r5.csv
-PRIOR = 0.1  # of both scales
+PRIOR = 0.1  # of effects that no rows speak of
 _BY_VALUE = ("machine", "core", "code", "fidelity", "policy", "setting")
 _ALWAYS = frozenset({"all", "mix", "source"})  # effects that any rows speak of
-_SCALES = [0.01 * 1.25**step for step in range(18)]  # 1 % to 44 %
+_SCALES = [0.01 * 1.25**step for step in range(28)]  # 1 % to a factor of 60
 _ONCE = (1.0,)
 _LIGHT = 1e-3  # of a point's weight in the grid, which is left out
 
@@ -188,7 +189,8 @@ class ErrorModel:
         inverse = np.linalg.inv(covariance) if count else np.zeros((len(t), 0, 0))
         solved = inverse @ errors
         fit = -0.5 * (solved @ errors) - 0.5 * (np.linalg.slogdet(covariance)[1] if count else np.zeros(len(t)))
-        log = fit - (t**2 + s**2) / (2 * PRIOR**2) + np.log(t) + np.log(s)  # the grid is even in the logarithm
+        prior = -1.5 * np.log1p((t**2 + s**2) / FLAGS**2) + np.log(t) + np.log(s)  # the grid is even in the logarithm
+        log = fit + prior
         weights = np.exp(log - log.max())
         weights /= weights.sum()
         kept = weights > _LIGHT
@@ -237,12 +239,12 @@ class ErrorModel:
         deviation = np.tile(np.sqrt(np.maximum(variance, 1e-12)), count)
         means = np.concatenate([mean + math.log(factor) for factor in times])
         weights, below = np.tile(self._grid.weights / count, count), (1 - level) / 2
-        low, high = (_quantile(weights, means, deviation, p) for p in (below, 1 - below))
+        low, high = (mixture_quantile(weights, means, deviation, p) for p in (below, 1 - below))
         return low, high
 
 
-def _quantile(weights: Array, mean: Array, deviation: Array, p: float) -> float:
-    """Of that mixture: Newton's steps, and halves of the bracket where one would leave it."""
+def mixture_quantile(weights: Array, mean: Array, deviation: Array, p: float) -> float:
+    """Of a mixture of normal distributions: Newton's steps, and halves of the bracket where one would leave it."""
     low, high = float((mean - 12 * deviation).min()), float((mean + 12 * deviation).max())
     points = list(zip(weights.tolist(), mean.tolist(), (deviation * math.sqrt(2)).tolist(), strict=True))
     middle = float(weights @ mean)

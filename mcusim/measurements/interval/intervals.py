@@ -7,7 +7,8 @@ from functools import lru_cache
 from itertools import product
 from math import exp, hypot, log2, sqrt
 
-from mcusim.measurements.interval.residuals import stored_model, stored_residuals
+from mcusim.measurements.interval.engine_models import engine_of, stored_models
+from mcusim.measurements.interval.residuals import stored_residuals
 from mcusim.results.energy import Energy
 from mcusim.results.measurement.interval import AS_PUBLISHED, LEVEL, Interval, RatioInterval, Ratios, RunFeatures
 
@@ -25,7 +26,7 @@ def interval(of: RunFeatures, energy: Energy) -> Interval:
 
     Not modelled: what :mod:`mcusim.measurements.interval.error_model` does not model.
     """
-    rows = [residual.situation for residual in stored_residuals() if residual.quantity == "latency"]
+    rows = _rows(of)
     latency, joules = (_scaled(getattr(energy, figure), _range(quantity, of)) for quantity, figure in _FIGURE.items())
     like = sum(
         (situation.machine, situation.code, situation.policy) == (of.machine, of.code, of.policy) for situation in rows
@@ -51,14 +52,14 @@ def ratio_interval(first: RunFeatures, second: RunFeatures, simulated: float, qu
         return RatioInterval(LEVEL, 1.0, 1.0, 1.0)  # one run
     situation, other = (replace(side, source=_USER) for side in (first, second))
     times = _relative(first, second, quantity)
-    low, high = stored_model(quantity).difference(situation, other, LEVEL, times)
+    low, high = stored_models(quantity).difference(situation, other, LEVEL, times)
     return RatioInterval(LEVEL, kept(simulated), kept(simulated * exp(low)), kept(simulated * exp(high)))
 
 
 @lru_cache(maxsize=512)
 def _range(quantity: str, of: RunFeatures) -> tuple[float, float]:
     several = product(of.builds or _ONCE, _on(of, quantity), _around(of.unfitted))
-    return stored_model(quantity).range(of, LEVEL, [a * b * c for a, b, c in several])
+    return stored_models(quantity).range(of, LEVEL, [a * b * c for a, b, c in several])
 
 
 def _around(error: float) -> tuple[float, ...]:
@@ -95,8 +96,10 @@ def kept(value: float) -> float:
 
 def not_measured(of: RunFeatures) -> tuple[str, ...]:
     """What of a run no published row has, in words."""
-    rows = [residual.situation for residual in stored_residuals() if residual.quantity == "latency"]
-    texts = []
+    rows, texts = _rows(of), []
+    if not rows:
+        widest = stored_models("latency").widest(of, LEVEL)
+        return (f"kernels {of.code[-80:]}, so that it is as wide as that of the widest engine, {widest}",)
     for name, words in (("machine", "machine {}"), ("code", "kernels {}"), ("policy", "policy {}")):
         if all(getattr(situation, name) != getattr(of, name) for situation in rows):
             texts.append(words.format(str(getattr(of, name))[-80:]))
@@ -106,6 +109,12 @@ def not_measured(of: RunFeatures) -> tuple[str, ...]:
     texts += [of.setting] if of.setting != AS_PUBLISHED else []
     texts += [f"{of.clock:.3g} times its clock"] if abs(log2(of.clock)) > 1e-9 else []
     return (*texts, *_unmet_operators(of, rows))
+
+
+def _rows(of: RunFeatures) -> list[RunFeatures]:
+    """Published latencies of the run's engine."""
+    engine, latencies = engine_of(of.code), (row for row in stored_residuals() if row.quantity == "latency")
+    return [row.situation for row in latencies if engine_of(row.situation.code) == engine]
 
 
 def _unmet_operators(of: RunFeatures, rows: list[RunFeatures]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -57,9 +57,3 @@ def error_model(residuals: Iterable[Residual], quantity: str) -> ErrorModel:
     own = [residual for residual in residuals if residual.quantity == quantity]
     current = CURRENT if quantity == "energy" else 0.0
     return ErrorModel([residual.situation for residual in own], [residual.error for residual in own], current)
-
-
-@lru_cache(maxsize=len(QUANTITIES))
-def stored_model(quantity: str) -> ErrorModel:
-    """Fitted to the residuals that ship."""
-    return error_model(stored_residuals(), quantity)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.measurements.published.rows import memory_rows, rows
+from mcusim.plan.options import RUNTIME
 from mcusim.plan.registry import declared_options, policy_options
 
 _PROGRAMS = "mcusim/kernels/test_programs/elf"  # the test programs, in the checkout
@@ -155,7 +156,7 @@ def _run(row: Mapping[str, str], document: Mapping[str, Any]) -> PublishedRun:
         entry |= {"arguments": tuple(entry.get("arguments", ())), "changes": tuple(changes.items())}
         return PublishedRun(entry.pop("program"), place=places[0], **entry)
     model = document["model"].get(name, {"zoo": name + entry.pop("form", "")})
-    entry["options"] = tuple((name, entry.pop(name)) for name in policy_options() if name in entry)
+    entry["options"] = tuple((name, entry.pop(name)) for name in (*policy_options(), RUNTIME.name) if name in entry)
     return PublishedRun(model.get("zoo") or model["file"], model.get("sha256"), place=places[0], **entry)
 
 

@@ -118,7 +118,8 @@ class Coverage:
 
     ``half_width`` is the median of half the interval over the simulated figure, in percent. ``narrower``: to what
     share of their width all intervals could shrink and still cover as many rows as ``level`` asks for; None where
-    they cover fewer than that.
+    they cover fewer than that. ``engines``: each inference engine with how many of its rows are inside, and how many
+    there are.
     """
 
     quantity: str
@@ -128,6 +129,7 @@ class Coverage:
     covered: int
     half_width: float
     narrower: float | None
+    engines: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,10 +205,12 @@ def _basis(results: Sequence[Result]) -> list[str]:
     for result in results:
         if result.interval is not None:
             entries |= dict.fromkeys(result.interval.not_measured)
-    known = next((result.interval for result in results if result.interval is not None), None)
-    if known is None:
+    rows = [result.interval.rows for result in results if result.interval is not None]
+    if not rows:
         return []
-    lines = hanging_indent(f"intervals: from {known.rows} published latencies that no figure was fitted to")
+    least, most = min(rows), max(rows)
+    counted = f"{least}" if least == most else f"{least} to {most}"
+    lines = hanging_indent(f"intervals: from {counted} published latencies of an engine that no figure was fitted to")
     lines += hanging_indent(f"wider, for no such row has: {'; '.join(entries)}") if entries else []
     shapes = dict.fromkeys(result.interval.not_fitted for result in results if result.interval is not None)
     for text in filter(None, shapes):

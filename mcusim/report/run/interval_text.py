@@ -53,8 +53,9 @@ def interval_basis(interval: Interval) -> str:
         if interval.like == interval.rows
         else f"{interval.like} of them"
     )
-    text = f"From {interval.rows} published latencies that no figure was fitted to, {like} of this machine, kernels and"
-    text += " policy."
+    text = f"From {interval.rows} published latencies of its engine that no figure was fitted to, {like} of this"
+    text += " machine, kernels and policy."
+    text = text if interval.rows else "No published latency is of its engine."
     if interval.not_measured:
         text += f" Wider, for no such row has: {'; '.join(interval.not_measured)}."
     if interval.not_fitted:

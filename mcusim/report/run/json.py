@@ -230,7 +230,10 @@ _TAIL = {
     "interval.level": ("number", "probability with which a measurement is inside; `interval` is null without a run"),
     "interval.latency_ms[]": ("number", "low and high, milliseconds"),
     "interval.energy_mj[]": ("number", "low and high, millijoules"),
-    "interval.rows": ("integer", "published latencies that it is made from, none of which was used to fit a figure"),
+    "interval.rows": (
+        "integer",
+        "published latencies of the engine that it is made from, none of which was used to fit a figure; 0: of another",
+    ),
     "interval.like": ("integer", "those of the same machine, kernels and policy"),
     "interval.not_measured[]": ("text", "what no such row has of this run; each makes the interval wider"),
     "interval.not_fitted": ("text", "shapes that the kernels' costs were not fitted to, with their share; or empty"),

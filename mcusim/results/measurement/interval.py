@@ -51,8 +51,9 @@ class RunFeatures:
 class Interval:
     """A measurement of the run is expected from low to high with probability ``level``.
 
-    ``latency_ms`` and ``energy_mj`` are low and high. ``rows`` published latencies that were not used to fit anything
-    are what the interval is made from; ``like`` of them are of the same machine, kernels and policy.
+    ``latency_ms`` and ``energy_mj`` are low and high. ``rows`` published latencies of the run's inference engine that
+    were not used to fit anything are what the interval is made from, those of the widest engine where there are none;
+    ``like`` of them are of the same machine, kernels and policy.
     ``not_measured`` is what no such row has of this run, in words: each makes the interval wider. So does
     ``not_fitted``, the share of the cycles in shapes that the kernels' costs were not fitted to, in words.
     """
