@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import exp, hypot, log
 from pathlib import Path
 
 from mcusim.api.simulate import changed, simulate_loaded
@@ -11,14 +12,17 @@ from mcusim.errors import InputError, UsageError
 from mcusim.kernels import load_profile
 from mcusim.machine import machine_names
 from mcusim.machine.description import Machine
-from mcusim.measurements.interval.intervals import ratio_interval
+from mcusim.measurements.interval.intervals import kept, ratio_interval
+from mcusim.measurements.vendors import st_engine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.results import Result
 from mcusim.results.engine_choice import BoardEngines, EngineChoice, EngineRow
+from mcusim.results.measurement.interval import LEVEL, RatioInterval, RunFeatures
+from mcusim.results.result import sram_bytes
 from mcusim.run_config.kernel_choice import FIDELITIES, default_kernels, kernels_title
 from mcusim.run_config.settings import MachineArg, as_list, require_overrides, settings
-from mcusim.runtime.runtime import InferenceEngine, Runtime, inference_engines
+from mcusim.runtime.runtime import InferenceEngine, Runtime, find_runtime, inference_engines
 
 BOARD = "stm32f746g-disco"
 Progress = Callable[[object], object]
@@ -57,12 +61,10 @@ def _board(graph: Graph, machine: Machine, policy: str, fidelity: str, progress:
         rows.append(_row(graph, machine, policy, fidelity, (runtime, engine)))
         if progress is not None:
             progress(rows[-1])
-    board = BoardEngines(machine.name, tuple(rows))
+    board = BoardEngines(machine.name, (*rows, *_st_rows(graph, machine, policy, rows)))
     if not board.running:
         return board
-    fastest = board.running[0].result
-    assert fastest is not None
-    return replace(board, rows=tuple(_compared(row, fastest) for row in board.rows))
+    return replace(board, rows=tuple(_compared(row, board.running[0]) for row in board.rows))
 
 
 def _row(
@@ -81,14 +83,67 @@ def _row(
         result = simulate_loaded(graph, machine, chosen)
     except InputError as reason:  # an operator that it lacks, a policy that cannot plan on the board
         return replace(row, reason=str(reason))
-    return replace(row, result=result, reason=str(result.negative or ""))
+    return _measured(replace(row, result=result, reason=str(result.negative or "")), result)
 
 
-def _compared(row: EngineRow, fastest: Result) -> EngineRow:
-    """With its latency over that of the fastest engine."""
-    if not row.runs or row.result is None or row.result.interval is None or fastest.interval is None:
+def _measured(row: EngineRow, result: Result) -> EngineRow:
+    """With the figures of its run, if there is one."""
+    if result.run is None or result.energy is None or result.flash is None:
         return row
-    assert fastest.energy is not None
-    sides = row.result.interval.situation, fastest.interval.situation
-    ratio = row.latency_ms / fastest.energy.latency_ms
-    return replace(row, over_fastest=ratio_interval(*sides, ratio, "latency"))
+    interval = None if result.interval is None else result.interval.latency_ms
+    ram, flash = sram_bytes(result) or 0, result.flash.total
+    return replace(row, latency_ms=result.energy.latency_ms, interval_ms=interval, ram=(ram, ram), flash=(flash, flash))
+
+
+def _st_rows(graph: Graph, machine: Machine, policy: str, rows: Sequence[EngineRow]) -> list[EngineRow]:
+    """ST's engine by version: an estimate from the replay of compiled code, whose row is among ``rows``."""
+    compiled = find_runtime(st_engine.RUNTIME)
+    named = [
+        EngineRow(f"ST {version}", "ST", compiled.name, "", f"ST's engine, version {version}", "estimate")
+        for version in st_engine.versions()
+    ]
+    if not st_engine.has_rows(machine):
+        return [replace(row, reason=f"no published rows on a {machine.core.isa}") for row in named]
+    own = next(row for row in rows if row.runtime == compiled.name)
+    result = own.result
+    if own.basis != "replayed" and own.runs:
+        chosen = settings(policy, compiled.kernels[0], {"runtime": compiled.name})
+        result = simulate_loaded(graph, machine, chosen)
+    if result is None or result.run is None:
+        return [replace(row, reason=f"rests on compiled code, which does not run: {own.reason}") for row in named]
+    return [_estimated(row, version, result) for row, version in zip(named, st_engine.versions(), strict=True)]
+
+
+def _estimated(row: EngineRow, version: str, replay: Result) -> EngineRow:
+    assert replay.run is not None and replay.energy is not None and replay.request is not None
+    assert replay.request.program is not None
+    weights = 0 if replay.flash is None else sum(p.bytes for p in replay.flash.parts if p.name == "weights")
+    mix = st_engine.shares(replay.run, replay.request.program)
+    replayed = st_engine.Replayed(replay.energy.latency_ms, sram_bytes(replay) or 0, weights, mix)
+    result = st_engine.estimate(version, replayed, replay.machine.name)
+    return replace(
+        row, latency_ms=result.latency_ms, interval_ms=result.interval_ms, ram=result.ram, flash=result.flash
+    )
+
+
+def _compared(row: EngineRow, fastest: EngineRow) -> EngineRow:
+    """With its latency over that of the fastest engine."""
+    if row.latency_ms is None or fastest.latency_ms is None or row.interval_ms is None or fastest.interval_ms is None:
+        return row
+    ratio, first, second = row.latency_ms / fastest.latency_ms, _situation(row), _situation(fastest)
+    if row is fastest:
+        return replace(row, over_fastest=RatioInterval(LEVEL, 1.0, 1.0, 1.0))
+    if first is None or second is None:
+        return replace(row, over_fastest=_independent(row.interval_ms, fastest.interval_ms, ratio))
+    return replace(row, over_fastest=ratio_interval(first, second, ratio, "latency"))
+
+
+def _situation(row: EngineRow) -> RunFeatures | None:
+    return None if row.result is None or row.result.interval is None else row.result.interval.situation
+
+
+def _independent(first: tuple[float, float], second: tuple[float, float], ratio: float) -> RatioInterval:
+    """Of two intervals that have nothing in common."""
+    (low, high), (least, most) = ([log(end) for end in ends] for ends in (first, second))
+    middle, half = (low + high - least - most) / 2, hypot(high - low, most - least) / 2
+    return RatioInterval(LEVEL, kept(ratio), kept(exp(middle - half)), kept(exp(middle + half)))

@@ -11,7 +11,10 @@ from typing import Any
 
 from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.results.measurement.interval import RatioInterval
-from mcusim.results.result import Result, sram_bytes
+from mcusim.results.result import Result
+
+Range = tuple[float, float]
+Bytes = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -19,9 +22,11 @@ class EngineRow:
     """An engine on a board.
 
     ``whose`` kernels, ``kernels`` as mcusim names what stands for them and ``title`` what that is. ``basis``:
-    ``emulated`` (a compiled set), ``replayed`` (a cost profile of compiled code) or ``fitted`` (cycles by family of
-    kernels). ``result`` is None, or without a run, where the engine does not run the model, for a ``reason``.
-    ``over_fastest`` is its latency over the fastest engine's.
+    ``emulated`` (a compiled set), ``replayed`` (a cost profile of compiled code), ``fitted`` (cycles by family of
+    kernels) or ``estimate`` (from published figures of other networks). ``latency_ms`` is None where the engine does
+    not run the model, for a ``reason``. ``interval_ms``: low and high; ``ram`` and ``flash``: peak of on-chip RAM and
+    all that flash keeps, least and most, in bytes. ``over_fastest``: the latency over the fastest engine's; ``result``
+    is the run, None of an estimate.
     """
 
     name: str
@@ -30,35 +35,22 @@ class EngineRow:
     kernels: str
     title: str
     basis: str
-    result: Result | None = field(default=None, repr=False)
+    latency_ms: float | None = None
+    interval_ms: Range | None = None
+    ram: Bytes | None = None
+    flash: Bytes | None = None
     reason: str = ""
     over_fastest: RatioInterval | None = None
+    result: Result | None = field(default=None, repr=False, compare=False)
 
     @property
     def runs(self) -> bool:
-        return self.result is not None and self.result.run is not None
-
-    @property
-    def latency_ms(self) -> float:
-        """Milliseconds, of an engine that runs the model."""
-        assert self.result is not None and self.result.energy is not None
-        return self.result.energy.latency_ms
-
-    @property
-    def ram_bytes(self) -> int | None:
-        """Peak in on-chip RAM."""
-        return None if self.result is None else sram_bytes(self.result)
-
-    @property
-    def flash_bytes(self) -> int | None:
-        """All that flash keeps."""
-        return None if self.result is None or self.result.flash is None else self.result.flash.total
+        return self.latency_ms is not None
 
     def to_json(self) -> dict[str, Any]:
-        """``engine whose runtime kernels title basis runs latency_ms interval_ms`` (low and high) ``ram_bytes
-        flash_bytes reason over_fastest`` (``value low high``); null for what an engine that does not run the model has
-        not."""
-        interval = None if self.result is None else self.result.interval
+        """``engine whose runtime kernels title basis runs latency_ms interval_ms ram_bytes flash_bytes`` (least and
+        most of the last three) ``reason over_fastest`` (``simulated low high level``); null for what an engine that
+        does not run the model has not."""
         return {
             "engine": self.name,
             "whose": self.whose,
@@ -67,10 +59,10 @@ class EngineRow:
             "title": self.title,
             "basis": self.basis,
             "runs": self.runs,
-            "latency_ms": self.latency_ms if self.runs else None,
-            "interval_ms": None if interval is None else list(interval.latency_ms),
-            "ram_bytes": self.ram_bytes if self.runs else None,
-            "flash_bytes": self.flash_bytes if self.runs else None,
+            "latency_ms": self.latency_ms,
+            "interval_ms": self.interval_ms and list(self.interval_ms),
+            "ram_bytes": self.ram and list(self.ram),
+            "flash_bytes": self.flash and list(self.flash),
             "reason": self.reason,
             "over_fastest": None if self.over_fastest is None else asdict(self.over_fastest),
         }
@@ -86,7 +78,7 @@ class BoardEngines:
     @property
     def running(self) -> list[EngineRow]:
         """Those that run the model, the fastest first."""
-        return sorted((row for row in self.rows if row.runs), key=lambda row: row.latency_ms)
+        return sorted((row for row in self.rows if row.runs), key=lambda row: row.latency_ms or 0.0)
 
     @property
     def as_fast(self) -> list[EngineRow]:
@@ -95,9 +87,10 @@ class BoardEngines:
 
     @property
     def smallest(self) -> list[EngineRow]:
-        """Those with the least peak in on-chip RAM."""
-        least = min((row.ram_bytes or 0 for row in self.running), default=0)
-        return [row for row in self.running if row.ram_bytes == least]
+        """Those with the least peak in on-chip RAM, of engines that have one figure of it."""
+        known = [row for row in self.running if row.ram is not None and row.ram[0] == row.ram[1]]
+        least = min((row.ram for row in known if row.ram), default=None)
+        return [row for row in known if row.ram == least]
 
 
 @dataclass(frozen=True)

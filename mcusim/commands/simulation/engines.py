@@ -35,7 +35,7 @@ def engines(
     written: Written,
 ) -> int:
     """Which inference engine on which board: TensorFlow Lite Micro with its reference kernels or CMSIS-NN, compiled
-    code, MIT's TinyEngine.
+    code, MIT's TinyEngine, and ST's by version, as an estimate.
 
     A row says latency with its interval, RAM and flash, whose kernels they are and what the figures rest on; above it
     stand the fastest, with those that may be as fast, and the smallest. Exit status 1: no engine runs the model.

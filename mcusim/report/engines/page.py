@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcusim.report.compare.bars import RUN_COLOURS
-from mcusim.report.engines.table import BASES, interval_note, latency, reason_texts, verdict_texts
+from mcusim.report.engines.table import BASES, interval_note, latency, memory, reason_texts, verdict_texts
 from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
 from mcusim.report.html.style import LAYOUT, axis
 from mcusim.results.engine_choice import BoardEngines, EngineChoice, EngineRow
-from mcusim.text import kib
 
 _BAR, _AROUND = 34, 96  # pixels
 
@@ -26,7 +25,7 @@ def engines_page(choice: EngineChoice) -> str:
         reasons = [plain(shortened(text, 400)) for text in reason_texts(board)]
         parts += [bullets(reasons)] if reasons else []
     rows = [row for board in choice.boards for row in board.rows]
-    kernels = dict.fromkeys(f"kernels {row.kernels}: {row.title}" for row in rows)
+    kernels = dict.fromkeys(f"kernels {row.kernels}: {row.title}" for row in rows if row.kernels)
     bases = [f"{basis}: {BASES[basis]}" for basis in dict.fromkeys(row.basis for row in rows)]
     parts += ["<h2>How to read it</h2>", bullets([plain(text) for text in (*kernels, *bases, interval_note(rows))])]
     return page(f"{shortened(choice.model, 80)}: which engine", parts)
@@ -36,32 +35,37 @@ _HEAD = ["engine", "kernels by", "latency", "RAM KiB", "flash KiB", "basis"]
 
 
 def _cells(row: EngineRow) -> list[str]:
-    sizes = (kib(n if row.runs else None) for n in (row.ram_bytes, row.flash_bytes))
-    return [plain(row.name), plain(row.whose), latency(row), *sizes, row.basis]
+    return [plain(row.name), plain(row.whose), latency(row), memory(row.ram), memory(row.flash), row.basis]
 
 
 def _latencies(board: BoardEngines) -> PlotFigure:
     """A bar for each engine, the fastest on top, with the ends of its interval."""
     rows = board.running[::-1]
-    ends = [(0.0, 0.0) if r.result is None or r.result.interval is None else r.result.interval.latency_ms for r in rows]
-    error = {
+    values = [row.latency_ms or 0.0 for row in rows]
+    ends = [row.interval_ms or (value, value) for row, value in zip(rows, values, strict=True)]
+    error = _error(values, ends)
+    bars = _bars(rows, values, 0) | {"error_x": error}
+    return PlotFigure("<b>Latency</b>, with its interval", [bars], _layout("ms"), height=_BAR * len(rows) + _AROUND)
+
+
+def _error(values: Sequence[float], ends: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """How far it is from each value to its two ends."""
+    return {
         "type": "data",
         "symmetric": False,
-        "array": [max(0.0, high - row.latency_ms) for row, (_, high) in zip(rows, ends, strict=True)],
-        "arrayminus": [max(0.0, row.latency_ms - low) for row, (low, _) in zip(rows, ends, strict=True)],
+        "array": [high - value for value, (_, high) in zip(values, ends, strict=True)],
+        "arrayminus": [value - low for value, (low, _) in zip(values, ends, strict=True)],
     }
-    bars = _bars(rows, [row.latency_ms for row in rows], 0) | {"error_x": error}
-    return PlotFigure("<b>Latency</b>, with its interval", [bars], _layout("ms"), height=_BAR * len(rows) + _AROUND)
 
 
 def _memory(board: BoardEngines) -> PlotFigure:
     """Peak of on-chip RAM and what flash keeps."""
-    rows = board.running[::-1]
-    data = []
-    for i, (title, values) in enumerate(
-        {"RAM": [row.ram_bytes for row in rows], "flash": [row.flash_bytes for row in rows]}.items()
-    ):
-        data.append(_bars(rows, [(value or 0) / 1024 for value in values], i) | {"name": title})
+    rows, data = board.running[::-1], []
+    for i, title in enumerate(("RAM", "flash")):
+        ranges = [(row.ram if title == "RAM" else row.flash) or (0, 0) for row in rows]
+        middles = [sum(ends) / 2048 for ends in ranges]
+        error = _error(middles, [(low / 1024, high / 1024) for low, high in ranges])
+        data.append(_bars(rows, middles, i) | {"name": title, "error_x": error})
     layout = _layout("KiB") | {"barmode": "group", "showlegend": True}
     return PlotFigure("<b>Memory</b>", data, layout, height=_BAR * len(rows) + _AROUND)
 

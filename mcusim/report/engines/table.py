@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mcusim.report.run.interval_text import ends, percentage
-from mcusim.results.engine_choice import BoardEngines, EngineChoice, EngineRow
+from mcusim.results.engine_choice import BoardEngines, Bytes, EngineChoice, EngineRow
 from mcusim.results.measurement.interval import LEVEL, RatioInterval
 from mcusim.text import columns, hanging_indent, kib, pick_unit, quantity, size, wrapped
 
 BASES = {
     "emulated": "a compiled set, run on the emulated core",
     "replayed": "a cost profile of compiled code",
+    "estimate": "compiled code's replay times one factor a version, from ST's model zoo (five families of networks on"
+    " the STM32H747I-DISCO); RAM is the range of that zoo's networks, no verdict on what fits",
     "fitted": "cycles by family of kernels, fitted to its vendor's public firmware as emulated",
 }
 _HEAD = ["engine", "kernels by", "latency", "RAM KiB", "flash", "basis"]
@@ -32,12 +34,13 @@ def verdict_texts(board: BoardEngines) -> list[str]:
     if not board.running:
         return ["no engine runs it"]
     fastest = board.running[0]
-    text = f"fastest: {fastest.name}, {quantity(fastest.latency_ms, 'ms')}"
+    guess = " (an estimate)" if fastest.basis == "estimate" else ""
+    text = f"fastest: {fastest.name}{guess}, {quantity(fastest.latency_ms, 'ms')}"
     if board.as_fast:
         text += f"; may be as fast: {', '.join(_ratio(row) for row in board.as_fast)}"
     names = " and ".join(row.name for row in board.smallest)
-    smallest = f"smallest: {names}, {size(board.smallest[0].ram_bytes or 0)} of RAM"
-    return [text, smallest]
+    smallest = [f"smallest: {names}, {size(row.ram[0])} of RAM" for row in board.smallest[:1] if row.ram]
+    return [text, *smallest]
 
 
 def _ratio(row: EngineRow) -> str:
@@ -53,18 +56,20 @@ def times(ratio: RatioInterval) -> str:
 
 def latency(row: EngineRow) -> str:
     """With its interval, in one unit; a word for an engine that does not run the model."""
-    if not row.runs or row.result is None or row.result.interval is None:
-        return quantity(row.latency_ms, "ms") if row.runs else "does not run"
-    interval = row.result.interval.latency_ms
-    scale = pick_unit("ms", [row.latency_ms, *interval])
-    return f"{scale.text(row.latency_ms)} ({ends(interval, scale)})"
+    if row.latency_ms is None or row.interval_ms is None:
+        missing = "not known" if row.basis == "estimate" else "does not run"
+        return missing if row.latency_ms is None else quantity(row.latency_ms, "ms")
+    scale = pick_unit("ms", [row.latency_ms, *row.interval_ms])
+    return f"{scale.text(row.latency_ms)} ({ends(row.interval_ms, scale)})"
+
+
+def memory(of: Bytes | None) -> str:
+    """KiB, least to most where they differ."""
+    return "-" if of is None else "-".join(dict.fromkeys(kib(bytes) for bytes in of))
 
 
 def _rows(board: BoardEngines) -> list[str]:
-    rows = [
-        [row.name, row.whose, latency(row), *(kib(n if row.runs else None) for n in (row.ram_bytes, row.flash_bytes))]
-        for row in board.rows
-    ]
+    rows = [[row.name, row.whose, latency(row), memory(row.ram), memory(row.flash)] for row in board.rows]
     table = columns([_HEAD[:-1], *rows], left=2)
     return [
         f"{line}  {basis}" for line, basis in zip(table, [_HEAD[-1], *(row.basis for row in board.rows)], strict=True)
@@ -87,7 +92,7 @@ def reason_texts(board: BoardEngines) -> list[str]:
 def _legend(rows: Iterable[EngineRow]) -> Iterator[str]:
     """What the kernels and the bases are, each once."""
     listed = list(rows)
-    for kernels, title in dict.fromkeys((row.kernels, row.title) for row in listed):
+    for kernels, title in dict.fromkeys((row.kernels, row.title) for row in listed if row.kernels):
         yield from hanging_indent(f"kernels {kernels}: {title}")
     for basis in dict.fromkeys(row.basis for row in listed):
         yield from hanging_indent(f"{basis}: {BASES[basis]}")
@@ -96,7 +101,7 @@ def _legend(rows: Iterable[EngineRow]) -> Iterator[str]:
 
 def interval_note(rows: Sequence[EngineRow]) -> str:
     """What the intervals in brackets are."""
-    kinds = " and ".join(dict.fromkeys(row.name for row in rows if row.result and _of_any_build(row)))
+    kinds = " and ".join(dict.fromkeys(row.name for row in rows if _of_any_build(row)))
     text = f"in brackets: where {percentage(LEVEL)} of measurements are expected"
     return f"{text}; {kinds}: of any build, as nobody names one" if kinds else text
 
