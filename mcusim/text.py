@@ -13,6 +13,7 @@ _UNITS = {
     "mW": (("W", 1e4, 1e-3), ("mW", 1.0, 1.0), ("µW", 1e-3, 1e3), ("nW", 0.0, 1e6)),
     "mA": (("A", 1e4, 1e-3), ("mA", 1.0, 1.0), ("µA", 0.0, 1e3)),
 }
+WIDTH = 80  # columns of what is printed
 _NEARLY = 0.9995  # of one: 1.00 when rounded
 
 
@@ -94,11 +95,11 @@ def columns(rows: Sequence[Sequence[str]], left: int = 1, indent: int = 2) -> li
     return lines
 
 
-def wrapped(text: str, width: int = 80) -> list[str]:
+def wrapped(text: str, width: int = WIDTH) -> list[str]:
     """Text as indented lines of at most ``width`` columns; words are kept whole."""
     return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
 
 
-def hanging_indent(text: str, first: str = "", others: str = "  ", width: int = 80) -> list[str]:
+def hanging_indent(text: str, first: str = "", others: str = "  ", width: int = WIDTH) -> list[str]:
     """Text as lines of at most ``width`` columns that begin with ``first`` and ``others``; words are kept whole."""
     return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=others, break_long_words=False)

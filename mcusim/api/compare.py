@@ -26,6 +26,7 @@ from mcusim.report.compare.table import compare_table, ratio
 from mcusim.results import Result, to_json
 from mcusim.results.measurement.interval import Ratios
 from mcusim.results.measurement.measured import error_percent
+from mcusim.run_config.kernel_choice import stands_for
 from mcusim.run_config.run_options import RUN, ExecutionKeywords, RunKeywords, documented
 from mcusim.run_config.settings import (
     MachineArg,
@@ -184,7 +185,7 @@ def runtime_bases(
     settings = []
     for name, runtime in named.items():
         options = {key: None if key in without_effect(runtime, for_some) else value for key, value in plan.items()}
-        other = len(several) > 1 and (kernels is None or not runtime.takes(kernels))
+        other = len(several) > 1 and (kernels is None or not runtime.takes(stands_for(kernels)))
         settings.append(base_settings(None if other else kernels, {**options, RUNTIME.name: name}, run, **others))
     return settings
 
@@ -224,7 +225,7 @@ def _require_ladder(runtime: Runtime, kernels: str | None, plan: Mapping[str, ob
         if (given := plan.get(option.name)) is not None:
             flag = f"no-{option.flag}" if given is False else option.flag
             raise UsageError(f"--{flag} has no effect with --ablation, whose steps are {steps}")
-    if kernels is not None and kernels in (*runtime.kernels, *runtime.profiles):
+    if kernels is not None and stands_for(kernels) in (*runtime.kernels, *runtime.profiles):
         raise UsageError(
             f"--kernels {kernels} are those of {runtime.name}, which --ablation comes to step by step: name those of an"
             " interpreter, or none"

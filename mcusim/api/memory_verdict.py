@@ -36,7 +36,7 @@ def with_verdict(
         return plan
     caller = find_runtime(plan.runtime)
     chosen = resolve(kernels, "plan", caller)
-    require_callable(chosen.name, caller)
+    require_callable(chosen, caller)
     graph = reordered(plan.graph, plan.after.timeline.order)
     need = _needs(graph, chosen, caller)
     blocks = [*plan.after.timeline.blocks, *scratch_blocks(() if need is None else need.scratch)]

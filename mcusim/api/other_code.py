@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mcusim.api.best_plan import best_plan
 from mcusim.api.run_program import run_or_reason
 from mcusim.engine.run import Run
 from mcusim.errors import UnsupportedError
-from mcusim.plan import plan
 from mcusim.results import Result
 from mcusim.results.other_code import OtherCode
 from mcusim.run_config.kernel_choice import kernels_title, resolve
@@ -39,8 +39,8 @@ def _other(result: Result, request: RunRequest, name: str) -> OtherCode:
     assert request.graph is not None
     title, kernels = kernels_title(name), chosen.kernels.for_planning("replay")
     try:
-        program = plan(request.graph, result.machine, chosen.policy, kernels=kernels, options=chosen.options)
-        run = run_or_reason(RunRequest(chosen, request.graph, program), result.machine)
+        best = best_plan(request.graph, result.machine, chosen, kernels)
+        run = run_or_reason(RunRequest(chosen, request.graph, best.program), result.machine, best.run)
     except UnsupportedError as refused:
         return OtherCode(name, title, reason=str(refused))
     if not isinstance(run, Run):

@@ -73,7 +73,7 @@ def check_array_options(runtime: Runtime, allocator: str | None, weights: str, k
         if explicit:
             raise UsageError(f"--{option} has no effect with --runtime {runtime.name}, which places its data itself")
     if kernels is not None:
-        require_callable(kernels, runtime)
+        require_callable(resolve(kernels, "plan", runtime), runtime)
 
 
 def _placed(

@@ -16,7 +16,7 @@ from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
 from mcusim.plan.array_choice import resolve_options
-from mcusim.plan.options import WEIGHTS
+from mcusim.plan.options import WEIGHTS, recorded_options
 from mcusim.program import Program, read_program
 from mcusim.program.program import Header
 from mcusim.program.unknown_operators import opaque_types, refuse_opaque, refuse_recorded, require_known
@@ -38,6 +38,7 @@ from mcusim.run_config.settings import (
     settings,
     split,
 )
+from mcusim.runtime.runtime import recorded_runtime
 
 
 @documented(*RUN)
@@ -170,11 +171,12 @@ def replay(
     require_overrides(overrides)
     require_declared(options, [option.name for option in EXECUTION])
     machine = program_machine(program, machine, overrides or {})
+    recorded = recorded_options(program.header.options)
     named = _kernels(program.header, fidelity, kernels, options)
     if fidelity == "emulate":
         refuse_opaque((op.type for op in program.header.operators), program.header.model)
     chosen = base_settings(
-        named, {}, options, fidelity=fidelity, policy=program.header.policy, inputs=input,
+        named, recorded, options, fidelity=fidelity, policy=program.header.policy, inputs=input,
         most_instructions=max_instructions, progress=progress, observe=observe, film=film,
     )  # fmt: skip
     graph = _graph_of_program(model, fidelity, chosen)
@@ -197,7 +199,8 @@ def _kernels(header: Header, fidelity: str, kernels: str | None, options: Mappin
     asked for."""
     if not header.recorded:
         own = shipped_kernels(header.kernels) if kernels is None else kernels
-        return None if kernels is None and own == default_kernels(fidelity) else own
+        default = default_kernels(fidelity, recorded_runtime(header.options))
+        return None if kernels is None and own == default else own
     refused = {
         "fidelity emulate": fidelity == "emulate",
         "--kernels": kernels is not None,

@@ -23,6 +23,7 @@ from mcusim.results.measurement.measured import Measured
 from mcusim.run_config.settings import RunRequest, Settings
 
 _DIGITS = 3
+_CHANGED = "a cost profile of your own"
 
 
 def measured_of(request: RunRequest, machine: Machine) -> Measured | None:
@@ -42,7 +43,7 @@ def interval_of(request: RunRequest, machine: Machine, run: Run, energy: Energy)
     deviation = differs_from_published(run.header, machine, chosen.run)
     outside = _unfitted(chosen, program, machine, run)
     interval = expected(_features(request, machine, run, deviation, outside), machine, energy)
-    return replace(interval, not_fitted=outside.text(run.kernels))
+    return replace(interval, not_fitted=outside.text(chosen.kernels.label(run.kernels)))
 
 
 def features_of(chosen: Settings, program: Program, machine: Machine, run: Run) -> RunFeatures:
@@ -54,7 +55,9 @@ def features_of(chosen: Settings, program: Program, machine: Machine, run: Run) 
 
 def _features(request: RunRequest, machine: Machine, run: Run, deviation: str | None, outside: Unfitted) -> RunFeatures:
     chosen, program = request.settings, request.program
-    kernels = chosen.kernels.label(run.kernels)
+    kernels = chosen.kernels.stands_for
+    if chosen.kernels.changed:
+        deviation = "; ".join(text for text in (deviation, _CHANGED) if text)
     features = situation(run, program, machine, kernels, deviation)
     features = replace(features, unfitted=round(outside.error, _DIGITS))
     if program is None or chosen.kernels.named:

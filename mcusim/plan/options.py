@@ -345,6 +345,12 @@ def runtime_of(given: Mapping[str, object]) -> Runtime:
     )
 
 
+def recorded_options(header: Mapping[str, object]) -> dict[str, object]:
+    """Of the options in a program's header those that say what executes it."""
+    executing = (RUNTIME, WITHOUT, PATCHES, PATCH_SPLIT)
+    return {option.name: header[option.name] for option in executing if option.name in header}
+
+
 class PlanKeywords(TypedDict, total=False):
     """``runtime``: what executes the model. ``weights``: the region they are read from. ``order``: of :data:`ORDERS`.
     ``allocator``: of :data:`ALLOCATORS`.

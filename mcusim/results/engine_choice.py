@@ -26,7 +26,8 @@ class EngineRow:
     kernels) or ``estimate`` (from published figures of other networks). ``latency_ms`` is None where the engine does
     not run the model, for a ``reason``. ``interval_ms``: low and high; ``ram`` and ``flash``: peak of on-chip RAM and
     all that flash keeps, least and most, in bytes. ``over_fastest``: the latency over the fastest engine's; ``result``
-    is the run, None of an estimate.
+    is the run, None of an estimate. ``among_versions``: of an estimate, half of the interval of ln(its latency over
+    that of another version).
     """
 
     name: str
@@ -41,6 +42,7 @@ class EngineRow:
     flash: Bytes | None = None
     reason: str = ""
     over_fastest: RatioInterval | None = None
+    among_versions: float | None = field(default=None, repr=False, compare=False)
     result: Result | None = field(default=None, repr=False, compare=False)
 
     @property

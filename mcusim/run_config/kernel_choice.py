@@ -7,6 +7,7 @@ are made. Not modelled: profiles of sets given by path.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from mcusim.errors import ProgramError, UsageError
@@ -31,6 +32,21 @@ class Kernels:
     profile: Profile | None = field(default=None, repr=False, compare=False)
     shipped: bool = True
     named: bool = True
+
+    @property
+    def stands_for(self) -> str:
+        """The shipped kernels that these are a build or a change of: of a profile by path those of the same set, of the
+        same accesses by family, or counted of the same technique; else its own name."""
+        if self.shipped or self.profile is None:
+            return self.name
+        kind = _kind(self.profile)
+        alike = (known for known in profile_names() if _kind(load_profile(known)) == kind)
+        return next(alike, self.profile.technique)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a profile by path has other costs than the shipped one that it stands for."""
+        return self.profile is not None and not self.shipped and _differs(self.profile, self.stands_for)
 
     def cost_profile(self) -> Profile:
         """What ``replay`` plays. Raises UsageError for a set that no profile was fitted to."""
@@ -76,17 +92,34 @@ def default_kernels(fidelity: str, runtime: Runtime | None = None) -> str:
     return profile if fidelity in ("replay", "plan") and profile in profile_names() else compiled
 
 
-def require_callable(name: str, runtime: Runtime) -> None:
+def _kind(profile: Profile) -> tuple[str | None, ...]:
+    """What profiles of the same code have in common."""
+    return profile.set, profile.accesses, profile.technique
+
+
+@lru_cache(maxsize=16)
+def _differs(profile: Profile, shipped: str) -> bool:
+    return shipped not in profile_names() or replace(profile, name=shipped) != load_profile(shipped)
+
+
+def stands_for(name: str) -> str:
+    """:attr:`Kernels.stands_for` of kernels of that name or path. Raises UsageError for a profile that cannot be
+    read."""
+    shipped = name in shipped_names() or not _is_profile(name)
+    return name if shipped else Kernels(name, profile=load_profile(name), shipped=False).stands_for
+
+
+def require_callable(kernels: Kernels, runtime: Runtime) -> None:
     """Raise UsageError for kernels that ``runtime`` does not take."""
-    owner = owner_of(name)
-    if owner is not None and not runtime.takes(name):
+    if runtime.takes(kernels.stands_for):
+        return
+    name, owner = kernels.name[-80:], owner_of(kernels.stands_for)
+    if owner is not None:
         instead = "leave out --without" if runtime.name == owner.name else f"add --runtime {owner.name}"
         raise UsageError(f"kernels {name} are costs of all of another's code for runtime {owner.name}: {instead}")
-    if not runtime.takes(name):
-        raise UsageError(
-            f"runtime {runtime.name} has kernels of its own, {' and '.join(runtime.kernels)}: leave out --kernels"
-            f" {name[:80]}"
-        )
+    raise UsageError(
+        f"runtime {runtime.name} has kernels of its own, {' and '.join(runtime.kernels)}: leave out --kernels {name}"
+    )
 
 
 def resolve(name: str | None, fidelity: str, runtime: Runtime | None = None) -> Kernels:

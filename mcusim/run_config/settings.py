@@ -150,7 +150,7 @@ def base_settings(
     Period.of(own[PERIOD], own[BATTERY])
     if not isinstance(kernels, Kernels):
         kernels = resolve(kernels, fidelity, chosen.runtime)
-    require_callable(kernels.name, chosen.runtime)
+    require_callable(kernels, chosen.runtime)
     window = film if film is None or isinstance(film, FilmWindow) else FilmWindow.parse(film)
     return Settings(policy, kernels, chosen, fidelity, own, inputs, most, progress, observe, window)
 

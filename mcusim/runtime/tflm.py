@@ -107,8 +107,8 @@ RUNTIME = Runtime(
     requests=requests,
     kernels=("cmsis-2021-gcc9", "cmsis"),
     engines=(
-        InferenceEngine("TFLM, reference", "TensorFlow", "reference-gcc12"),
-        InferenceEngine("TFLM, CMSIS-NN", "Arm"),
+        InferenceEngine("TFLM reference", "TensorFlow", "reference-gcc12"),
+        InferenceEngine("TFLM CMSIS-NN", "Arm"),
     ),
     builds=("cmsis-2021-gcc9", "cmsis-gcc12", "cmsis-nano-gcc12", "cmsis-2020-gcc12", "cmsis-2020-os-gcc12"),
     alignment=ALIGNMENT,

@@ -13,7 +13,7 @@ from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import machine_names
 from mcusim.plan.options import RUNTIME, WITHOUT, runtime_of
 from mcusim.program.unknown_operators import Costs
-from mcusim.run_config.kernel_choice import default_kernels
+from mcusim.run_config.kernel_choice import default_kernels, stands_for
 from mcusim.runtime.runtime import find_runtime
 from mcusim.sweeps.expressions import Expression, Value
 
@@ -102,7 +102,7 @@ class Study:
             executes = runtime_of(values)
         except UsageError:  # the point's row has it
             executes = find_runtime(RUNTIME.parse_or_default(values.get(RUNTIME.name)))
-        if named is None or not executes.takes(named):
+        if named is None or not executes.takes(stands_for(self.kernels_path(named))):
             return default_kernels("both" if len(self.fidelities) > 1 else self.fidelities[0], executes)
         return named
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import hypot, log
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mcusim
 from mcusim.commands.app import main
-from mcusim.errors import UsageError
+from mcusim.errors import InputError
 from mcusim.measurements.vendors import st_engine
 from mcusim.results.engine_choice import BoardEngines, EngineChoice
 from mcusim.results.measurement.interval import RatioInterval
 from tests.support.graphs.small_graphs import chain
+from tests.support.paths import REPOSITORY
 
 BOARD = "stm32f746g-disco"
 RUNS = {
-    "TFLM, reference": ("TensorFlow", {"kernels": "reference-gcc12"}),
-    "TFLM, CMSIS-NN": ("Arm", {}),
+    "TFLM reference": ("TensorFlow", {"kernels": "reference-gcc12"}),
+    "TFLM CMSIS-NN": ("Arm", {}),
     "compiled": ("mcusim", {"runtime": "tinyengine", "kernels": "tinyengine-gcc12"}),
     "TinyEngine": ("MIT", {"runtime": "tinyengine", "kernels": "tinyengine-mit"}),
 }
@@ -55,6 +58,47 @@ def test_st_rows_are_factors_on_the_compiled_replay(choice: EngineChoice) -> Non
         assert row.ram is not None and row.ram[0] < row.ram[1] and row.flash is not None
     (on_m4,) = mcusim.engines("figure-1", "nucleo-l4r5zi").boards
     assert {row.reason for row in on_m4.rows if row.whose == "ST"} == {"no published rows on a cortex-m4"}
+    (elsewhere,) = mcusim.engines("mcunet-vww1", BOARD, "external").boards
+    assert st_reasons(elsewhere) == {"published rows are of --policy internal alone"}
+
+
+def test_st_rows_are_of_int8_and_of_the_board_they_were_measured_on(tmp_path: Path) -> None:
+    """A board of the user's own is another one, whatever it is called."""
+    small = chain("RELU")
+    unsigned = replace(small, tensors=tuple(replace(tensor, dtype="uint8") for tensor in small.tensors))
+    (board,) = mcusim.engines(unsigned, BOARD).boards
+    assert st_reasons(board) == {"published rows are of int8 networks, and 100 % of the time is in uint8"}
+    own = tmp_path / "own.toml"
+    own.write_text(toml_of("nucleo-h743zi"), encoding="utf-8")
+    boards = mcusim.engines("mcunet-vww1", ["nucleo-h743zi", own]).boards
+    boards += mcusim.engines("mcunet-vww1", "nucleo-h743zi", overrides={"core.clock": "240 MHz"}).boards
+    usual, renamed, slower = (spread(board) for board in boards)
+    assert len({board.machine for board in boards}) == 1 and renamed > 1.05 * usual and slower > 1.05 * usual
+
+
+def st_reasons(board: BoardEngines) -> set[str]:
+    return {row.reason for row in board.rows if row.whose == "ST"}
+
+
+def toml_of(name: str) -> str:
+    return (REPOSITORY / "machine_configs" / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def spread(board: BoardEngines) -> float:
+    """Of the first estimate."""
+    (ends, *_) = (row.interval_ms for row in board.rows if row.basis == "estimate")
+    assert ends is not None
+    return ends[1] / ends[0]
+
+
+def test_versions_are_told_apart_by_what_they_differ_by(choice: EngineChoice) -> None:
+    """All rest on one replay: their ratio is narrower than that of two intervals that have nothing in common."""
+    fastest, *others = choice.boards[0].running
+    assert fastest.basis == "estimate" and fastest.interval_ms is not None
+    for row in others:
+        assert row.over_fastest is not None and row.interval_ms is not None
+        apart = hypot(*(log(high / low) for low, high in (row.interval_ms, fastest.interval_ms)))
+        assert (log(row.over_fastest.high / row.over_fastest.low) < 0.99 * apart) is (row.basis == "estimate")
 
 
 def test_the_first_lines_follow_from_the_rows(choice: EngineChoice) -> None:
@@ -77,15 +121,32 @@ def test_nobody_is_as_fast_whose_ratio_stays_above_one(choice: EngineChoice) -> 
     assert BoardEngines(BOARD, rows).as_fast == []
 
 
-def test_an_emulation_runs_what_is_here() -> None:
+def test_an_emulation_runs_what_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st_engine, "_SMALLEST", 0.0)
     (board,) = mcusim.engines(chain("RELU"), BOARD, fidelity="emulate").boards
     assert all(row.runs for row in board.rows if row.whose == "ST")  # from a replay of its own
     assert [(row.kernels, row.basis, row.runs) for row in board.rows if row.whose != "ST"] == [
         ("reference", "emulated", True), ("cmsis", "emulated", True), ("tinyengine", "emulated", True),
         ("tinyengine-mit", "fitted", False),
     ]  # fmt: skip
-    with pytest.raises(UsageError, match="fidelity 'plan' is not known; choose from: replay, emulate"):
-        mcusim.engines("figure-1", BOARD, fidelity="plan")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"fidelity": "plan"}, "fidelity 'plan' is not known; choose from: replay, emulate"),
+        ({"fidelity": None}, "fidelity = None: must be a text"),
+        ({"machines": []}, "machines: no machine is named"),
+        (
+            {"model": chain("RELU", "CUSTOM(Mine)")},
+            "operators mcusim does not know: .*: no engine can be timed with them",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_is_refused(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        mcusim.engines(**{"model": "figure-1", **arguments})
 
 
 def test_the_command_says_writes_and_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,5 +164,12 @@ def test_the_command_says_writes_and_ends(tmp_path: Path, capsys: pytest.Capture
     text = page.read_text(encoding="utf-8")
     assert "<h2>nucleo-l4r5zi</h2>" in text and "which engine" in text
     assert main(["engines", "figure-1", "--json", str(data)]) == 2  # nothing is overwritten
+    own = tmp_path / "own.toml"
+    own.write_text(toml_of(BOARD), encoding="utf-8")
+    for option in ("--json", "--html"):  # nor a machine, by force
+        assert main(["engines", "figure-1", "-m", str(own), option, str(own), "--force"]) == 2
+        assert own.read_text(encoding="utf-8") == toml_of(BOARD)
+    assert main(["engines", "figure-1", "-m", f"all,{BOARD}"]) == 2
+    capsys.readouterr()
     assert main(["engines", "ds-cnn", "-p", "external", "-m", "nucleo-l4r5zi"]) == 1
     assert "no engine runs ds-cnn on nucleo-l4r5zi" in capsys.readouterr().err

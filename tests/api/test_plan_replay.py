@@ -65,6 +65,19 @@ def test_the_same_bytes_as_run(arguments: list[str], tmp_path: Path, capsys: Cap
         assert output(["replay", trace, *form], capsys) == output(["run", *arguments, *form], capsys)
 
 
+def test_a_program_is_replayed_by_the_runtime_it_was_written_for(tmp_path: Path, capsys: Capsys) -> None:
+    """Which takes kernels that the default one does not, and has kernels of its own."""
+    trace, chosen = tmp_path / "p.jsonl", ["--runtime", "tinyengine", "--kernels", "tinyengine-mit"]
+    assert main(["plan", "mcunet-vww1", *chosen, "-o", str(trace)]) == 0
+    capsys.readouterr()
+    planned, again = (
+        json.loads(output([*command, "--json", "-"], capsys))
+        for command in (["run", "mcunet-vww1", *chosen], ["replay", str(trace)])
+    )
+    assert again["cycles"] == planned["cycles"] and again["interval"] == planned["interval"]
+    assert "leave out --kernels cmsis" in refusal(["replay", str(trace), "--kernels", "cmsis"], capsys)
+
+
 def test_options_of_a_replay(tmp_path: Path, capsys: Capsys) -> None:
     """Without --machine the changed keys hold and --set goes on top; with --machine only --set counts."""
     trace, form = str(tmp_path / "x.jsonl"), ["--json", "-"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from mcusim.kernels.cost.profile import FOLDER
 from mcusim.machine import loader
 from mcusim.run_config import kernel_choice as module
 from mcusim.run_config import settings as settings_module
-from mcusim.run_config.kernel_choice import Kernels, resolve, shipped_kernels
+from mcusim.run_config.kernel_choice import Kernels, require_callable, resolve, shipped_kernels, stands_for
 from mcusim.run_config.settings import Settings, settings
+from mcusim.runtime.runtime import find_runtime, runtime_names
 from tests.support.paths import REPOSITORY
 
 TINY = REPOSITORY / "tests" / "data" / "tiny_set"
@@ -72,6 +74,38 @@ def test_what_is_missing_is_said(name: str, fidelity: str, text: str) -> None:
     with pytest.raises(InputError) as error:
         resolve(name, fidelity)
     assert str(error.value).startswith(text)
+
+
+@pytest.mark.parametrize("name", ["tinyengine-mit", "tinyengine-gcc12", "reference-gcc12", "cmsis-2021-gcc9"])
+def test_a_copy_of_a_profile_is_taken_as_that(name: str, tmp_path: Path) -> None:
+    """By the runtimes that take it."""
+    copy = tmp_path / "mine.toml"
+    text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    copy.write_text(text, encoding="utf-8")
+    kernels, shipped = resolve(str(copy), "replay"), resolve(name, "replay")
+    assert kernels.stands_for == stands_for(str(copy)) == name == shipped.stands_for
+    assert not kernels.changed and not shipped.changed and kernels.label(name) == str(copy)
+    for runtime in map(find_runtime, runtime_names()):
+        if runtime.takes(name):
+            require_callable(kernels, runtime)
+        else:
+            with pytest.raises(UsageError, match=r"mine\.toml"):
+                require_callable(kernels, runtime)
+
+
+def test_costs_of_ones_own_are_of_the_same_engine_and_said(tmp_path: Path) -> None:
+    copy, changed = tmp_path / "copy.toml", tmp_path / "changed.toml"
+    text = (FOLDER / "reference-gcc12.toml").read_text(encoding="utf-8")
+    copy.write_text(text, encoding="utf-8")
+    changed.write_text(re.sub(r"(?m)^element = \[(\d)", r"element = [1\1", text), encoding="utf-8")
+    shipped, same, other = (
+        mcusim.simulate("figure-1", "stm32f746g-disco", kernels=str(kernels))
+        for kernels in ("reference-gcc12", copy, changed)
+    )
+    assert same.interval == shipped.interval
+    assert other.interval is not None and shipped.interval is not None
+    assert "a cost profile of your own" in other.interval.not_measured
+    assert other.interval.situation.code == shipped.interval.situation.code == "reference"
 
 
 def test_a_set_that_no_profile_was_fitted_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def changed_settings(base: Settings, change: Mapping[str, str | bool | None]) ->
         if flag in declared:  # not machine, set and policy
             options = options.having(declared[flag], declared[flag].parse_or_default(value))
     kernels, runtime = base.kernels, options.runtime
-    if not runtime.takes(kernels.name):
+    if not runtime.takes(kernels.stands_for):
         kernels = resolve(None, base.fidelity, runtime)
     policy = change.get("policy") or base.policy
     return replace(base, policy=str(policy), options=options, kernels=kernels)

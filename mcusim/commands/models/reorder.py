@@ -35,7 +35,7 @@ def reorder(
       mcusim reorder figure-1 -o figure-1.tflite --operators --json -
     """
     output = written.to(model)
-    check_outputs([out], written.json, [model], written.force)
+    check_outputs([out], written.json, [model], written.force, rewritten=out)
     with spinner(f"ordering {model}"):
         from mcusim.api.reorder import reorder as find
 

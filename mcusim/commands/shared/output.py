@@ -138,12 +138,13 @@ def check_outputs(
     inputs: Iterable[str | Path | None],
     force: bool,
     log: Path | None = None,
+    rewritten: Path | None = None,
 ) -> None:
     """Refuse before the work what could not be written after it: ``files``, besides the JSON of an :class:`Output` and
     a ``log`` that is gone on with.
 
-    Raises UsageError for a path that cannot be written, for one of the ``inputs`` unless ``force``, for standard
-    output, and when two of them are one file.
+    Raises UsageError for a path that cannot be written, for one of the ``inputs`` (but ``rewritten``, which is a model
+    in another form, with ``force``), for standard output, and when two of them are one file.
     """
     given = list(inputs)
     if log is not None:
@@ -156,7 +157,7 @@ def check_outputs(
     for path in files:
         if str(path) == "-":
             raise UsageError("-: name a file; standard output is for the table, or for --json -")
-        if not force:
+        if not (force and path == rewritten):
             check_apart(path, given)
         check_writable(path, force)
 

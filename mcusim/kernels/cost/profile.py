@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.cost.counted.variants import VARIANTS, is_counted, scratch_bytes
-from mcusim.kernels.cost.fitted.families import FAMILIES, FamilyCosts
-from mcusim.kernels.cost.fitted.fitted_shapes import GROUPS, SHAPES, Ranges
+from mcusim.kernels.cost.fitted.families import FamilyCosts, read_families
+from mcusim.kernels.cost.fitted.fitted_shapes import Ranges
 from mcusim.kernels.cost.fitted.kinds import KINDS
+from mcusim.kernels.cost.profile_fields import BASES, number, one_of, shape_errors, shape_ranges, table_of, text_of
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
 from mcusim.machine.cores import CORES
 from mcusim.model.geometry import Geometry
-from mcusim.units import quoted
 
 FOLDER = Path(__file__).parent / "profiles"
 LARGEST_FILE = 1 << 20
@@ -274,20 +274,20 @@ def _profile(where: str, data: Mapping[str, Any], fitted: Mapping[tuple[str, str
             raise UsageError(f"kernel profile {where}: unknown key {key!r}; known: {', '.join(sorted(known))}")
     if "accesses" in data:
         return _of_families(where, data)
-    memory, code = _table(where, data, "memory"), _table(where, data, "code")
-    measured = _one_of(where, data, "set", set_names(), None)
+    memory, code = table_of(where, data, "memory"), table_of(where, data, "code")
+    measured = one_of(where, data, "set", set_names(), None)
     rest, uncounted = _rest(where, data)
     own = tuple(kind for kind in VARIANTS if kind not in uncounted) if measured is None else ()
     return Profile(
         name=str(data.get("name", Path(where).stem)),
         title=str(data.get("title", "")),
-        per_channel_bytes=int(_number(where, "memory.per_channel", memory.get("per_channel"))),
-        node_bytes=int(_number(where, "memory.per_node", memory.get("per_node"))),
-        code={v: int(_number(where, f"code.{v}", code.get(v))) for v in (VARIANTS if measured is None else ())},
+        per_channel_bytes=int(number(where, "memory.per_channel", memory.get("per_channel"))),
+        node_bytes=int(number(where, "memory.per_node", memory.get("per_node"))),
+        code={v: int(number(where, f"code.{v}", code.get(v))) for v in (VARIANTS if measured is None else ())},
         code_basis=(str(code.get("basis", "assumed")), str(code.get("source", ""))),
-        cores={isa: _core((where, isa), _table(where, data, isa), own, fitted) for isa in CORES if isa in data},
+        cores={isa: _core((where, isa), table_of(where, data, isa), own, fitted) for isa in CORES if isa in data},
         set=measured,
-        technique=_one_of(where, data, "technique", TECHNIQUES, "cmsis"),
+        technique=one_of(where, data, "technique", TECHNIQUES, "cmsis"),
         rest=rest,
         uncounted=frozenset(uncounted),
     )
@@ -295,53 +295,40 @@ def _profile(where: str, data: Mapping[str, Any], fitted: Mapping[tuple[str, str
 
 def _of_families(where: str, data: Mapping[str, Any]) -> Profile:
     """A profile with the accesses of a fitted one and cycles of its own."""
-    base = _shipped(_one_of(where, data, "accesses", _fitted_names(), None))
+    base = _shipped(one_of(where, data, "accesses", _fitted_names(), None))
     cores = {
-        isa: _core_of_families(where, isa, _table(where, data, isa), costs)
+        isa: _core_of_families(where, isa, table_of(where, data, isa), costs)
         for isa, costs in base.cores.items()
         if isa in data
     }
-    name, title = str(data.get("name", Path(where).stem)), str(data.get("title", ""))
+    if not cores:
+        raise UsageError(f"kernel profile {where}: no costs of a core: a table of one of {', '.join(base.cores)}")
+    name, title = str(data.get("name", Path(where).stem)), text_of(where, "title", data.get("title"))
     return replace(base, name=name, title=title, cores=cores, set=None, accesses=base.name)
 
 
 def _core_of_families(where: str, isa: str, table: Mapping[str, Any], base: CoreCosts) -> CoreCosts:
-    tables = _table(where, table, "families", isa)
-    unknown = (set(table) - {"basis", "source", "families", "outside"}) | (set(tables) ^ set(FAMILIES))
+    unknown = set(table) - {"basis", "source", "families", "outside"}
     if unknown:
-        raise UsageError(
-            f"kernel profile {where}: {isa}: {min(unknown)!r} is unknown or missing; there are basis, source, outside"
-            f" and the families {', '.join(FAMILIES)}"
-        )
-    stated = str(table.get("basis", "assumed")), str(table.get("source", ""))
-    families = {
-        name: _family(where, f"{isa}.families.{name}", name, _table(where, tables, name, f"{isa}.families"))
-        for name in FAMILIES
-    }
-    outside = _errors(where, f"{isa}.outside", table.get("outside", {}))
+        raise UsageError(f"kernel profile {where}: unknown key {isa}.{min(unknown)}")
+    stated = (
+        text_of(where, f"{isa}.basis", table.get("basis"), BASES),
+        text_of(where, f"{isa}.source", table.get("source")),
+    )
+    families = read_families(where, f"{isa}.families", table_of(where, table, "families", isa))
+    outside = shape_errors(where, f"{isa}.outside", table.get("outside", {}))
     return replace(base, basis={**base.basis, **dict.fromkeys(base.fitted, stated)}, families=families, outside=outside)
-
-
-def _family(where: str, key: str, name: str, table: Mapping[str, Any]) -> FamilyCosts:
-    cycles = table.get("cycles")
-    if not isinstance(cycles, list) or len(cycles) != len(FAMILIES[name]):
-        raise UsageError(f"kernel profile {where}: {key}.cycles: of {', '.join(FAMILIES[name])} are needed")
-    stated = ("layers", "left_out", "error", "left_out_error")
-    layers, left_out, error, left_out_error = (_number(where, f"{key}.{what}", table.get(what)) for what in stated)
-    numbers = tuple(_number(where, f"{key}.cycles", value) for value in cycles)
-    shapes = _ranges(where, f"{key}.shapes", table.get("shapes", {}))
-    return FamilyCosts(numbers, int(layers), int(left_out), error, left_out_error, shapes)
 
 
 def _rest(where: str, data: Mapping[str, Any]) -> tuple[str | None, Sequence[str]]:
     """The profile that has what this one was not counted for, and the variants that it was not counted for."""
     if "rest" not in data:
         return None, ()
-    table = _table(where, data, "rest")
+    table = table_of(where, data, "rest")
     unknown = set(table) - {"profile", "variants"}
     if unknown:
         raise UsageError(f"kernel profile {where}: unknown key rest.{min(unknown)}; known: profile, variants")
-    named = _one_of(where, table, "profile", _fitted_names(), None)
+    named = one_of(where, table, "profile", _fitted_names(), None)
     variants = table.get("variants", [])
     if named is None or not isinstance(variants, list) or not set(map(str, variants)) <= set(VARIANTS):
         raise UsageError(
@@ -349,12 +336,6 @@ def _rest(where: str, data: Mapping[str, Any]) -> tuple[str | None, Sequence[str
             f" variants, some of {', '.join(VARIANTS)}"
         )
     return named, variants
-
-
-def _one_of(where: str, data: Mapping[str, Any], key: str, known: Sequence[str], default: Any) -> Any:
-    if key in data and data[key] not in known:
-        raise UsageError(f"kernel profile {where}: {key} = {quoted(data[key])}: known are {', '.join(known)}")
-    return data.get(key, default)
 
 
 def _core(
@@ -365,29 +346,29 @@ def _core(
     levels: dict[str, dict[str, int]] = {}
     basis: dict[str, tuple[str, str]] = {}
     for kind in variants:
-        rows = _table(where, table, kind, isa)
+        rows = table_of(where, table, kind, isa)
         unknown = set(rows) - set(LEVELS[kind]) - {"basis", "source"}
         if unknown:
             raise UsageError(f"kernel profile {where}: unknown key {isa}.{kind}.{min(unknown)}")
         levels[kind] = {
-            level: round(1000 * _number(where, f"{isa}.{kind}.{level}", rows.get(level))) for level in LEVELS[kind]
+            level: round(1000 * number(where, f"{isa}.{kind}.{level}", rows.get(level))) for level in LEVELS[kind]
         }
         basis[kind] = (str(rows.get("basis", default[0])), str(rows.get("source", default[1])))
-    runtime = _table(where, table, "runtime", isa)
+    runtime = table_of(where, table, "runtime", isa)
     basis["runtime"] = (str(runtime.get("basis", "assumed")), str(runtime.get("source", "")))
-    operator = int(_number(where, f"{isa}.runtime.operator", runtime.get("operator")))
-    rate = _number(where, f"{isa}.runtime.bytes_per_cycle", runtime.get("bytes_per_cycle"))
+    operator = int(number(where, f"{isa}.runtime.operator", runtime.get("operator")))
+    rate = number(where, f"{isa}.runtime.bytes_per_cycle", runtime.get("bytes_per_cycle"))
     if variants:
         away = _away(where, f"{isa}.runtime.away", runtime.get("away", [1, 0, 0]))
         return CoreCosts(operator, rate, levels, basis, away=away)
-    waits = _number(where, f"{isa}.runtime.wait_states", runtime.get("wait_states"))
+    waits = number(where, f"{isa}.runtime.wait_states", runtime.get("wait_states"))
     fitted: Mapping[str, FittedCosts] = _FittedTables(where, isa, texts)
     if not fitted:
         fitted = {kind: _fitted(where, f"{isa}.{kind}", kind, table[kind]) for kind in table if kind in KINDS}
     unknown = set(table) - set(fitted) - {"basis", "source", "runtime"}
     if unknown:
         raise UsageError(f"kernel profile {where}: unknown key {isa}.{min(unknown)}")
-    outside = _errors(where, f"{isa}.runtime.outside", runtime.get("outside", {}))
+    outside = shape_errors(where, f"{isa}.runtime.outside", runtime.get("outside", {}))
     return CoreCosts(operator, rate, levels, basis | dict.fromkeys(fitted, default), fitted, waits, outside)
 
 
@@ -401,57 +382,26 @@ def _fitted(where: str, key: str, kind: str, table: object) -> FittedCosts:
     spans = table.get("code")
     if not isinstance(spans, list) or any(not isinstance(span, list) or len(span) != 2 for span in spans):
         raise UsageError(f"kernel profile {where}: {key}.code: pairs of offset and bytes are needed")
-    code = [tuple(int(_number(where, f"{key}.code", value)) for value in span) for span in spans]
-    runs, median, worst = (_number(where, f"{key}.{name}", table.get(name)) for name in ("runs", "median", "worst"))
-    shapes = _ranges(where, f"{key}.shapes", table.get("shapes", {}))
+    code = [tuple(int(number(where, f"{key}.code", value)) for value in span) for span in spans]
+    runs, median, worst = (number(where, f"{key}.{name}", table.get(name)) for name in ("runs", "median", "worst"))
+    shapes = shape_ranges(where, f"{key}.shapes", table.get("shapes", {}))
     return FittedCosts(levels, tuple((a, b) for a, b in code), int(runs), median, worst, shapes)
-
-
-def _errors(where: str, key: str, table: object) -> Mapping[str, float]:
-    if not isinstance(table, Mapping) or set(table) - set(GROUPS):
-        raise UsageError(f"kernel profile {where}: {key}: a table of some of {', '.join(GROUPS)} is needed")
-    return {name: _number(where, f"{key}.{name}", value) for name, value in table.items()}
-
-
-def _ranges(where: str, key: str, table: object) -> Ranges:
-    if not isinstance(table, Mapping) or set(table) - set(SHAPES):
-        raise UsageError(f"kernel profile {where}: {key}: a table of some of {', '.join(SHAPES)} is needed")
-    ranges = {}
-    for name, values in table.items():
-        if not isinstance(values, list) or len(values) != 2:
-            raise UsageError(f"kernel profile {where}: {key}.{name}: the least and the largest are needed")
-        low, high = (int(_number(where, f"{key}.{name}", value)) for value in values)
-        ranges[name] = low, high
-    return ranges
 
 
 def _level(where: str, key: str, values: object) -> LevelCost:
     if not isinstance(values, list) or len(values) not in (3, 4):
         raise UsageError(f"kernel profile {where}: {key}: cycles, cycles waited, words and what is away are needed")
-    first, second = (_number(where, key, value) for value in values[:2])
+    first, second = (number(where, key, value) for value in values[:2])
     listed = values[2] if isinstance(values[2], list) else [[0, values[2]]]  # how many, where is not known
     pairs = [word if isinstance(word, list) else [word, 1] for word in listed]
     if any(len(pair) != 2 for pair in pairs):
         raise UsageError(f"kernel profile {where}: {key}: a word is an offset, or [offset, how often]")
-    words = [(int(_number(where, key, offset)), _number(where, key, often)) for offset, often in pairs]
+    words = [(int(number(where, key, offset)), number(where, key, often)) for offset, often in pairs]
     return LevelCost(first, second, tuple(words), _away(where, key, values[3] if len(values) == 4 else [0, 0, 0]))
 
 
 def _away(where: str, key: str, result: object) -> tuple[float, float, float]:
     if not isinstance(result, list) or len(result) != 3:
         raise UsageError(f"kernel profile {where}: {key}: away are cycles, words and those that begin anew")
-    cycles, words, anew = (_number(where, key, value) for value in result)
+    cycles, words, anew = (number(where, key, value) for value in result)
     return cycles, words, anew
-
-
-def _table(where: str, data: Mapping[str, Any], key: str, prefix: str = "") -> Mapping[str, Any]:
-    value = data.get(key)
-    if not isinstance(value, Mapping):
-        raise UsageError(f"kernel profile {where}: table [{'.'.join(filter(None, (prefix, key)))}] is missing")
-    return value
-
-
-def _number(where: str, key: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
-        raise UsageError(f"kernel profile {where}: {key} = {value!r}: a number of at least 0 is needed")
-    return float(value)

@@ -28,7 +28,8 @@ _INT8 = "int8"
 def situation(
     run: Run, program: Program | None, machine: Machine, kernels: str, deviation: str | None = None
 ) -> RunFeatures:
-    """That of ``run`` of ``program`` with ``kernels``, the name of the profile or set, or the path of one.
+    """That of ``run`` of ``program`` with ``kernels``, the name of the shipped profile or set that they stand for, or
+    the path of a set.
 
     ``deviation`` is what is set otherwise than in published runs, in words; None for nothing.
     """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcusim.report.compare.bars import RUN_COLOURS
-from mcusim.report.engines.table import BASES, interval_note, latency, memory, reason_texts, verdict_texts
+from mcusim.report.engines.table import latency, legend_texts, memory, reason_texts, verdict_texts
 from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
 from mcusim.report.html.style import LAYOUT, axis
 from mcusim.results.engine_choice import BoardEngines, EngineChoice, EngineRow
@@ -24,10 +24,7 @@ def engines_page(choice: EngineChoice) -> str:
         parts += [table(_HEAD, [_cells(row) for row in board.rows])]
         reasons = [plain(shortened(text, 400)) for text in reason_texts(board)]
         parts += [bullets(reasons)] if reasons else []
-    rows = [row for board in choice.boards for row in board.rows]
-    kernels = dict.fromkeys(f"kernels {row.kernels}: {row.title}" for row in rows if row.kernels)
-    bases = [f"{basis}: {BASES[basis]}" for basis in dict.fromkeys(row.basis for row in rows)]
-    parts += ["<h2>How to read it</h2>", bullets([plain(text) for text in (*kernels, *bases, interval_note(rows))])]
+    parts += ["<h2>How to read it</h2>", bullets([plain(text) for text in legend_texts(choice)])]
     return page(f"{shortened(choice.model, 80)}: which engine", parts)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from mcusim.report.run.interval_text import ends, percentage
 from mcusim.results.engine_choice import BoardEngines, Bytes, EngineChoice, EngineRow
 from mcusim.results.measurement.interval import LEVEL, RatioInterval
-from mcusim.text import columns, hanging_indent, kib, pick_unit, quantity, size, wrapped
+from mcusim.text import WIDTH, columns, hanging_indent, kib, pick_unit, quantity, size, wrapped
 
-BASES = {
+_BASES = {
     "emulated": "a compiled set, run on the emulated core",
     "replayed": "a cost profile of compiled code",
     "estimate": "compiled code's replay times one factor a version, from ST's model zoo (five families of networks on"
@@ -25,7 +25,7 @@ def engines_table(choice: EngineChoice) -> str:
     for board in choice.boards:
         verdict, reasons = (_indented(texts) for texts in (verdict_texts(board), reason_texts(board)))
         lines += [f"{choice.model} on {board.machine}", *verdict, "", *_rows(board), *reasons, ""]
-    lines += _legend(row for board in choice.boards for row in board.rows)
+    lines += [line for text in legend_texts(choice) for line in hanging_indent(text)]
     return "\n".join(lines)
 
 
@@ -69,11 +69,18 @@ def memory(of: Bytes | None) -> str:
 
 
 def _rows(board: BoardEngines) -> list[str]:
+    """Without whose kernels they are, where there is no room for that."""
     rows = [[row.name, row.whose, latency(row), memory(row.ram), memory(row.flash)] for row in board.rows]
-    table = columns([_HEAD[:-1], *rows], left=2)
-    return [
-        f"{line}  {basis}" for line, basis in zip(table, [_HEAD[-1], *(row.basis for row in board.rows)], strict=True)
-    ]
+    whole = _with_basis(columns([_HEAD[:-1], *rows], left=2), board)
+    if max(map(len, whole)) <= WIDTH:
+        return whole
+    return _with_basis(columns([[row[0], *row[2:]] for row in (_HEAD[:-1], *rows)], left=1), board)
+
+
+def _with_basis(lines: Sequence[str], board: BoardEngines) -> list[str]:
+    """At the end, to the left."""
+    bases = [_HEAD[-1], *(row.basis for row in board.rows)]
+    return [f"{line}  {basis}" for line, basis in zip(lines, bases, strict=True)]
 
 
 def _indented(texts: Iterable[str]) -> list[str]:
@@ -89,17 +96,15 @@ def reason_texts(board: BoardEngines) -> list[str]:
     return [f"{'; '.join(names)}: {reason}" for reason, names in reasons.items()]
 
 
-def _legend(rows: Iterable[EngineRow]) -> Iterator[str]:
-    """What the kernels and the bases are, each once."""
-    listed = list(rows)
-    for kernels, title in dict.fromkeys((row.kernels, row.title) for row in listed if row.kernels):
-        yield from hanging_indent(f"kernels {kernels}: {title}")
-    for basis in dict.fromkeys(row.basis for row in listed):
-        yield from hanging_indent(f"{basis}: {BASES[basis]}")
-    yield from hanging_indent(interval_note([row for row in listed if row.runs]))
+def legend_texts(choice: EngineChoice) -> list[str]:
+    """What the kernels, the bases and the intervals are, each once."""
+    rows = [row for board in choice.boards for row in board.rows]
+    kernels = [f"kernels {row.kernels}: {row.title}" for row in rows if row.kernels]
+    bases = [f"{row.basis}: {_BASES[row.basis]}" for row in rows]
+    return [*dict.fromkeys(kernels), *dict.fromkeys(bases), _interval_note([row for row in rows if row.runs])]
 
 
-def interval_note(rows: Sequence[EngineRow]) -> str:
+def _interval_note(rows: Sequence[EngineRow]) -> str:
     """What the intervals in brackets are."""
     kinds = " and ".join(dict.fromkeys(row.name for row in rows if _of_any_build(row)))
     text = f"in brackets: where {percentage(LEVEL)} of measurements are expected"

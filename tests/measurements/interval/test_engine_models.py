@@ -32,9 +32,9 @@ def half(ends: tuple[float, float]) -> float:
 
 def test_all_builds_of_cmsis_are_one_engine() -> None:
     codes = ("cmsis", "cmsis-nano", "cmsis-2020", "cmsis-2020-os", "cmsis-2021-gcc9")
-    assert {engine_of(code) for code in codes} == {"TFLM, CMSIS-NN"}
+    assert {engine_of(code) for code in codes} == {"TFLM CMSIS-NN"}
     assert [engine_of(code) for code in ("reference", "tinyengine", "tinyengine-mit", "mine/set")] == [
-        "TFLM, reference", "compiled", "TinyEngine", "mine/set",
+        "TFLM reference", "compiled", "TinyEngine", "mine/set",
     ]  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def test_rows_of_another_engine_change_nothing() -> None:
 def test_an_engine_without_rows_is_as_wide_as_the_widest_either_way() -> None:
     models = EngineModels([*NEAR, *FAR], "latency")
     low, high = models.range(OURS, LEVEL)
-    assert low == pytest.approx(-high) and models.widest(OURS, LEVEL) == "TFLM, reference"
+    assert low == pytest.approx(-high) and models.widest(OURS, LEVEL) == "TFLM reference"
     assert high >= half(models.range(REFERENCE, LEVEL))
     wider = models.range(OURS, LEVEL, (0.5, 2.0))
     assert wider[0] < low and wider[1] > high
@@ -91,14 +91,14 @@ def test_rows_that_ship_are_inside_engine_by_engine() -> None:
     (coverage,) = (one for one in stored_validation().coverage if (one.quantity, one.left_out) == ("latency", "source"))
     assert 0.85 <= coverage.covered / coverage.count <= 0.98
     inside = {engine: (inside, count) for engine, inside, count in coverage.engines}
-    assert inside == {"TFLM, CMSIS-NN": (26, 26), "TFLM, reference": (1, 2), "TinyEngine": (2, 2)}
+    assert inside == {"TFLM CMSIS-NN": (26, 26), "TFLM reference": (1, 2), "TinyEngine": (2, 2)}
 
 
 def test_a_run_of_an_engine_without_rows_says_whose_width_it_has() -> None:
     run = mcusim.simulate("ds-cnn", "stm32f746g-disco", runtime="tinyengine")
     assert run.interval is not None and run.energy is not None and run.interval.rows == 0
     (text,) = run.interval.not_measured
-    assert text == "kernels tinyengine, so that it is as wide as that of the widest engine, TFLM, reference"
+    assert text == "kernels tinyengine, so that it is as wide as that of the widest engine, TFLM reference"
     ends = stored_models("latency").range(run.interval.situation, LEVEL)
     assert run.interval.latency_ms[1] == pytest.approx(run.energy.latency_ms * exp(ends[1]), rel=1e-3)
     assert log(run.interval.latency_ms[1] / run.interval.latency_ms[0]) == pytest.approx(2 * half(ends), abs=0.01)

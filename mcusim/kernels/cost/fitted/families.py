@@ -12,10 +12,11 @@ written out for depths of 8, 16, 24 and 48, and by window and stride of a depthw
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from mcusim.errors import UnsupportedError
+from mcusim.errors import UnsupportedError, UsageError
 from mcusim.kernels.cost.fitted.fitted_shapes import Ranges
+from mcusim.kernels.cost.profile_fields import number, shape_ranges, table_of
 from mcusim.model.geometry import Geometry, Tile
 from mcusim.model.operators import OPERATORS
 
@@ -34,6 +35,32 @@ class FamilyCosts(NamedTuple):
     error: float
     left_out_error: float
     shapes: Ranges
+
+
+_FIELDS = ("layers", "left_out", "error", "left_out_error")
+
+
+def read_families(where: str, key: str, tables: Mapping[str, Any]) -> Mapping[str, FamilyCosts]:
+    """Those of the table ``key`` of a profile's file. Raises UsageError for one that is missing, unknown or wrong."""
+    for problem, names in (("no family", set(tables) - set(FAMILIES)), ("missing", set(FAMILIES) - set(tables))):
+        if names:
+            raise UsageError(
+                f"kernel profile {where}: {key}.{min(names)} is {problem}; there are {', '.join(FAMILIES)}"
+            )
+    return {name: _read_family(where, f"{key}.{name}", name, table_of(where, tables, name, key)) for name in FAMILIES}
+
+
+def _read_family(where: str, key: str, name: str, table: Mapping[str, Any]) -> FamilyCosts:
+    unknown = set(table) - {"cycles", "shapes", *_FIELDS}
+    if unknown:
+        raise UsageError(f"kernel profile {where}: unknown key {key}.{min(unknown)}")
+    cycles = table.get("cycles")
+    if not isinstance(cycles, list) or len(cycles) != len(FAMILIES[name]):
+        raise UsageError(f"kernel profile {where}: {key}.cycles: of {', '.join(FAMILIES[name])} are needed")
+    layers, left_out, error, left_out_error = (number(where, f"{key}.{what}", table.get(what)) for what in _FIELDS)
+    numbers = tuple(number(where, f"{key}.cycles", value) for value in cycles)
+    shapes = shape_ranges(where, f"{key}.shapes", table.get("shapes"))
+    return FamilyCosts(numbers, int(layers), int(left_out), error, left_out_error, shapes)
 
 
 def _macs(g: Geometry, rows: Tile) -> float:

@@ -82,14 +82,16 @@ def test_the_network_takes_what_the_firmware_does(board: str) -> None:
     assert result.interval.not_fitted == ""
 
 
-def test_a_run_of_our_kernels_has_the_other_code_beside_it() -> None:
+@pytest.mark.parametrize("policy", ["internal", "tinyops"])
+def test_a_run_of_our_kernels_has_the_other_code_beside_it(policy: str) -> None:
+    """As the command that it names would run it: of the buffers that are best for it."""
     model = shared_model("mcunet_vww1.tflite")
-    ours = mcusim.simulate(model, "stm32f746g-disco", runtime="tinyengine")
-    theirs = mcusim.simulate(model, "stm32f746g-disco", runtime="tinyengine", kernels=NAME)
+    ours = mcusim.simulate(model, "stm32f746g-disco", policy, runtime="tinyengine")
+    theirs = mcusim.simulate(model, "stm32f746g-disco", policy, runtime="tinyengine", kernels=NAME)
     (other,) = ours.other_code
     assert theirs.energy is not None and other.latency_ms == pytest.approx(theirs.energy.latency_ms)
     assert theirs.other_code == () and mcusim.simulate("ds-cnn", "stm32f746g-disco").other_code == ()
-    assert "MIT's own code: 120 ms, --kernels tinyengine-mit" in run_table(ours)
+    assert f"MIT's own code: {120 if policy == 'internal' else 152} ms, --kernels tinyengine-mit" in run_table(ours)
     (refused,) = mcusim.simulate("ds-cnn", "stm32f746g-disco", runtime="tinyengine").other_code
     assert refused.latency_ms is None and "operator 0: CONV_2D 10x4, stride 2x2," in refused.reason
 
@@ -143,7 +145,12 @@ DAMAGED = {
         "depthwise = { cycles = [1.0, ",
         "depthwise.cycles: of macs",
     ),
-    "no family": ("add = {", "subtract = {", "'add'"),
+    "no such family": ("add = {", "subtract = {", "cortex-m4.families.subtract is no family"),
+    "no shapes": (", shapes = {  } }", " }", "add.shapes: a table of some of in_c"),
+    "no count of layers": ("layers = 10, ", "", "pointwise.layers = None"),
+    "another basis": ('basis = "emulated"', 'basis = "guessed"', 'cortex-m4.basis = "guessed": one of datasheet'),
+    "no title": ("title =", "# title =", "title = None: a text is needed"),
+    "a misspelt key": ("left_out = 5", "leftout = 5", "unknown key cortex-m4.families.pointwise.leftout"),
 }
 
 
