@@ -153,14 +153,16 @@ def _replayed(replay: Result) -> st_engine.Replayed:
     machine = replay.machine
     features = on_machine(replay.interval.situation, machine)
     shipped = machine.name in machine_names() and machine.path == load_shipped(machine.name).path
+    measured_on = shipped and machine.name == st_engine.MEASURED_ON
+    other_clock = machine.core.clock != st_engine.CLOCK if measured_on else features.clock != 1.0
     return st_engine.Replayed(
         replay.energy.latency_ms,
         replay.run.cycles,
         sram_bytes(replay) or 0,
         0 if replay.flash is None else sum(part.bytes for part in replay.flash.parts if part.name == "weights"),
         st_engine.shares(replay.run, replay.request.program),
-        measured_on=shipped and machine.name == st_engine.MEASURED_ON,
-        changed=features.clock != 1.0 or features.setting != AS_PUBLISHED,
+        measured_on=measured_on,
+        changed=other_clock or features.setting != AS_PUBLISHED,
     )
 
 

@@ -22,7 +22,8 @@ def with_other_code(result: Result) -> Result:
     request = result.request
     if result.run is None or request is None or request.graph is None or request.given:
         return result
-    runtime, own = request.settings.options.runtime, request.settings.kernels.name
+    runtime, kernels = request.settings.options.runtime, request.settings.kernels
+    own = kernels.name if kernels.changed else kernels.stands_for
     others = (name for name in runtime.profiles if name != own)
     return replace(result, other_code=tuple(_other(result, request, name) for name in others))
 

@@ -24,7 +24,7 @@ from mcusim.results import Result
 from mcusim.results.flash import FlashUse, flash_use
 from mcusim.run_config.film_window import FilmWindow
 from mcusim.run_config.input_tensors import Input
-from mcusim.run_config.kernel_choice import default_kernels, shipped_kernels
+from mcusim.run_config.kernel_choice import CHANGED, default_kernels, shipped_kernels, shipped_names
 from mcusim.run_config.run_options import CODE, EXECUTION, RUN, ExecutionKeywords, RunKeywords, documented
 from mcusim.run_config.settings import (
     MachineArg,
@@ -116,6 +116,8 @@ def plan_program(
     ``overrides`` are the keys that were changed in ``machine``; the header keeps them for a replay.
     """
     program = best_plan(graph, machine, chosen, chosen.kernels.for_planning()).program
+    if chosen.kernels.changed and program.header.kernels in shipped_names():  # so that a replay asks for their file
+        program = replace(program, header=replace(program.header, kernels=program.header.kernels + CHANGED))
     if not overrides:
         return program
     options = {**program.header.options, "set": dict(sorted(overrides.items()))}

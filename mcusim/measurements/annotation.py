@@ -20,10 +20,10 @@ from mcusim.program.program import Program
 from mcusim.results.energy import Energy, with_peripherals
 from mcusim.results.measurement.interval import Interval, RunFeatures
 from mcusim.results.measurement.measured import Measured
+from mcusim.run_config.kernel_choice import CHANGED
 from mcusim.run_config.settings import RunRequest, Settings
 
 _DIGITS = 3
-_CHANGED = "a cost profile of your own"
 
 
 def measured_of(request: RunRequest, machine: Machine) -> Measured | None:
@@ -56,10 +56,9 @@ def features_of(chosen: Settings, program: Program, machine: Machine, run: Run) 
 def _features(request: RunRequest, machine: Machine, run: Run, deviation: str | None, outside: Unfitted) -> RunFeatures:
     chosen, program = request.settings, request.program
     kernels = chosen.kernels.stands_for
-    if chosen.kernels.changed:
-        deviation = "; ".join(text for text in (deviation, _CHANGED) if text)
     features = situation(run, program, machine, kernels, deviation)
-    features = replace(features, unfitted=round(outside.error, _DIGITS))
+    code = features.code + (CHANGED if chosen.kernels.changed else "")
+    features = replace(features, code=code, unfitted=round(outside.error, _DIGITS))
     if program is None or chosen.kernels.named:
         return features
     return replace(features, builds=builds_of(run, program, machine, kernels, chosen.options.runtime.builds))

@@ -15,6 +15,7 @@ from mcusim.kernels import Profile, load_profile, profile_names
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
 from mcusim.runtime.runtime import Runtime, find_runtime, owner_of
 
+CHANGED = " (changed)"  # behind the name of shipped kernels whose costs are others
 DEFAULT_KERNELS, DEFAULT_SET = find_runtime().kernels
 FIDELITIES = ("replay", "emulate")
 
@@ -99,7 +100,13 @@ def _kind(profile: Profile) -> tuple[str | None, ...]:
 
 @lru_cache(maxsize=16)
 def _differs(profile: Profile, shipped: str) -> bool:
-    return shipped not in profile_names() or replace(profile, name=shipped) != load_profile(shipped)
+    return shipped not in profile_names() or _costs_alone(profile) != _costs_alone(load_profile(shipped))
+
+
+def _costs_alone(profile: Profile) -> Profile:
+    """Without texts."""
+    cores = {isa: replace(costs, basis={}) for isa, costs in profile.cores.items()}
+    return replace(profile, name="", title="", code_basis=("", ""), cores=cores)
 
 
 def stands_for(name: str) -> str:

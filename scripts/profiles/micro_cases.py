@@ -504,6 +504,12 @@ def of_few_channels(m: Maker) -> Graph:
     return unclamped(convolution(m, (1, 1), (*_sides(m, depth * out), depth), out))
 
 
+def of_odd_depth(m: Maker) -> Graph:
+    """Pointwise, of pixels and filters most of which begin between words."""
+    depth, out = m.pick(7, 9, 11, 15, 18, 19, 27, 27, 33, 50, 75, 79, 101), m.pick(1, 2, 4, 8, 16, 24, 32, 48)
+    return unclamped(convolution(m, (1, 1), (*_sides(m, depth * out), depth), out))
+
+
 def plainly(shapes: Callable[[Maker], Graph]) -> Callable[[Maker], Graph]:
     """Calls with output channels that are not rescaled in the quick way: some are scaled by 0.5 to 4."""
 
@@ -566,6 +572,8 @@ OF_TINYENGINE: tuple[Case, ...] = (
     ("CONV_2D", plainly(few_pixels), 60, 4 * MOST),
     ("CONV_2D", of_few_channels, 40, MOST),
     ("CONV_2D", plainly(of_few_channels), 40, MOST),
+    ("CONV_2D", of_odd_depth, 40, 4 * MOST),
+    ("CONV_2D", plainly(of_odd_depth), 60, 4 * MOST),
     *OWN[6:],
 )
 OF_SET = {"tinyengine": OF_TINYENGINE, "reference": PLAIN, "cmsis-2020": OF_2020, "cmsis-2020-os": OF_2020}

@@ -14,7 +14,7 @@ from mcusim.kernels.cost.profile import FOLDER
 from mcusim.machine import loader
 from mcusim.run_config import kernel_choice as module
 from mcusim.run_config import settings as settings_module
-from mcusim.run_config.kernel_choice import Kernels, require_callable, resolve, shipped_kernels, stands_for
+from mcusim.run_config.kernel_choice import CHANGED, Kernels, require_callable, resolve, shipped_kernels, stands_for
 from mcusim.run_config.settings import Settings, settings
 from mcusim.runtime.runtime import find_runtime, runtime_names
 from tests.support.paths import REPOSITORY
@@ -104,8 +104,15 @@ def test_costs_of_ones_own_are_of_the_same_engine_and_said(tmp_path: Path) -> No
     )
     assert same.interval == shipped.interval
     assert other.interval is not None and shipped.interval is not None
-    assert "a cost profile of your own" in other.interval.not_measured
-    assert other.interval.situation.code == shipped.interval.situation.code == "reference"
+    assert other.interval.situation.code == shipped.interval.situation.code + CHANGED == "reference (changed)"
+    assert other.interval.like == 0 and "kernels reference (changed)" in other.interval.not_measured
+    assert other.energy is not None and shipped.energy is not None
+    ends = [(r.interval.latency_ms, r.energy.latency_ms) for r in (shipped, other) if r.interval and r.energy]
+    (low, high), (least, most) = ([end / latency for end in pair] for pair, latency in ends)
+    assert least < low and most > high
+    program = mcusim.plan_program("figure-1", "stm32f746g-disco", kernels=str(changed))
+    with pytest.raises(ProgramError, match="name their file with --kernels"):
+        mcusim.replay(program)
 
 
 def test_a_set_that_no_profile_was_fitted_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def compare(
       mcusim compare ds-cnn --policy internal,tinyops --html compare.html
       mcusim compare mbv3-w0.50-r112 --machine stm32f469i-disco --variant 2023
     """
-    output = written.to(*(read := [*(models or ()), *(machine or "").split(","), kernels]))
+    output = written.to(*(read := [*(models or ()), *(options.comma_list(machine, "--machine") or ()), kernels]))
     check_outputs([html] if html else [], written.json, read, written.force)
     if models and all(model.endswith(".jsonl") for model in models):
         named = {"policy": policy, "table": table, "kernels": kernels, "ablation": ablation or None, **repeated}

@@ -23,6 +23,7 @@ from mcusim.measurements.interval.error_model import CURRENT, ErrorModel, mixtur
 from mcusim.measurements.interval.residuals import QUANTITIES, Residual, error_model, stored_residuals
 from mcusim.measurements.interval.situation import code_of
 from mcusim.results.measurement.interval import RunFeatures
+from mcusim.run_config.kernel_choice import CHANGED
 from mcusim.runtime.runtime import inference_engines
 
 FEW = 8
@@ -38,8 +39,8 @@ class _Predicted(NamedTuple):
 
 
 def engine_of(code: str) -> str:
-    """The engine that has kernels of that :func:`code_of`; that itself where none has."""
-    return _engines().get(code, code)
+    """The engine that has kernels of that :func:`code_of`, changed or not; that itself where none has."""
+    return _engines().get(code.removesuffix(CHANGED), code)
 
 
 @cache

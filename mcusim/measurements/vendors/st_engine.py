@@ -43,6 +43,7 @@ _BY_KIND = (1.04 / 1.29, 0.93 / 1.13, 2.2 / 1.97, 6.75 / 5.55)
 KIND = stdev(map(math.log, _BY_KIND))
 BOARD = 0.1  # of ln(measured / estimated) on another board; assumed
 CHANGED = 0.1  # the same, of another clock or other figures of a machine; assumed
+CLOCK = 400_000_000  # Hz, of all rows
 POLICY = "internal"  # where all rows have weights and data
 _OTHER_TYPES = 0.1  # share of the time that is not of int8 operators, from which nothing is known
 _SMALLEST = 0.1  # of the cycles of the smallest network of the zoo, below which nothing is known
@@ -53,8 +54,8 @@ _T = {3: 2.353, 4: 2.132, 5: 2.015, 6: 1.943}  # Student's, 5 % to either side
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """What compiled code takes: milliseconds and core cycles, peak of RAM and weights in bytes, share of the time by
-    :func:`kind`. ``measured_on``: the board is the one that the rows are of; ``changed``: its clock or figures are not
-    those that ship."""
+    :func:`kind`. ``measured_on``: the board is the one that the rows are of; ``changed``: its clock is not theirs, or
+    clock or figures of another are not those that ship."""
 
     latency_ms: float
     cycles: int

@@ -13,8 +13,8 @@ from tests.support.paths import REPOSITORY
 
 SETS = REPOSITORY / "mcusim" / "kernels" / "sets"
 CALLS = REPOSITORY / "tests" / "support" / "kernels" / "host_calls.c"
-OWN = ("conv", "conv_1x1", "depthwise", "plain", "add", "fully_connected", "mul", "pool", "pad")
-REFERENCE = ("convolution", "binary", "pool", "move")
+OWN = ("conv", "conv_1x1", "depthwise", "plain", "add", "fully_connected", "mul", "pool", "pad", "relu")
+REFERENCE = ("convolution", "binary", "pool", "move", "unary")
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 CHECKED = ["-std=gnu11", "-O0", "-Wall", "-Wextra", "-Werror", *SANITIZED]
 WRONG = {  # a fault in a file, which the calls have to notice
@@ -26,6 +26,7 @@ WRONG = {  # a fault in a file, which the calls have to notice
     "pair": ("depthwise.c", "odd && m == words - 1", "odd && m == words"),
     "behind": ("pad.c", "- left, width", "- left + (left > 3), width"),
     "product": ("mul.c", "c->output_shift ? -1 : 0", "0"),
+    "nearest": ("relu.c", "right ? -1 : 0", "0"),
     "overflow": ("fully_connected.c", "(int32_t)((uint32_t)sum + (uint32_t)product)", "sum + product"),
 }
 

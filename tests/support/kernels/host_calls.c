@@ -16,6 +16,8 @@ function reference_conv, reference_depthwise, reference_fully_connected;
 typedef int32_t element(const struct binary_call *);
 element tinyengine_add, reference_add, tinyengine_mul, reference_mul;
 typedef int32_t pooling(const struct pool_call *);
+typedef int32_t unary(const struct unary_call *);
+unary tinyengine_relu, reference_requantize;
 pooling tinyengine_average_pool, reference_average_pool, tinyengine_max_pool, reference_max_pool;
 
 static uint64_t state;
@@ -203,8 +205,21 @@ static int pool(const char *name, pooling compiled, pooling reference) {
 static int average(void) { return pool("average_pool", tinyengine_average_pool, reference_average_pool); }
 static int most(void) { return pool("max_pool", tinyengine_max_pool, reference_max_pool); }
 
+static int relu(void) {
+    struct unary_call c = {.elements = between(0, 600), .input_offset = between(-127, 128), .output_offset = between(-128, 127)};
+    c.multiplier = one_in(9) ? 0 : between(1 << 30, INT32_MAX), c.shift = one_in(3) ? between(-33, 22) : between(-4, 2);
+    c.least = between(-128, 0), c.most = between(0, 127);
+    c.input = bytes((size_t)c.elements);
+    int8_t *wanted = block((size_t)c.elements, 0), *found = block((size_t)c.elements, between(0, 3));
+    c.output = wanted, reference_requantize(&c);
+    c.output = found, tinyengine_relu(&c);
+    if (!memcmp(wanted, found, (size_t)c.elements)) return 1;
+    printf("relu: %d elements, %d * 2^%d\n", c.elements, c.multiplier, c.shift);
+    return 0;
+}
+
 int main(int count, char **arguments) {
-    int (*const kinds[])(void) = {convolution, convolution, depthwise, fully_connected, add, mul, average, most, pad};
+    int (*const kinds[])(void) = {convolution, convolution, depthwise, fully_connected, add, mul, average, most, pad, relu};
     int wrong = 0;
     for (long seed = atol(arguments[count > 2 ? 1 : 0]); seed < atol(arguments[count > 2 ? 2 : 0]); seed++) {
         state = (uint64_t)seed * 0x9E3779B97F4A7C15u + 1;

@@ -72,9 +72,9 @@ def _replay_kind(memory: MemoryState, call: Call, profile: Profile, costs: CoreC
     (kind, code), nest_call = executed, _nest_call(call, profile)
     fitted_costs = costs.fitted[kind]
     cycles, waits, read, words, away = _levels(kind, fitted_costs)
-    if costs.families:  # which have the waits for code
+    if costs.families:  # fitted without waits: those for code are of the kernels whose accesses are played
         pace = _pace(call, profile, costs, memory.bus_shift == 2)
-        cycles, waits, away = np.rint(cycles * pace).astype(np.int64), np.zeros_like(waits), away * pace
+        cycles, away = np.rint(cycles * pace).astype(np.int64), away * pace
     region, measured = _code_region(memory, code, costs)
     alone = replay.word_by_word(memory, code) if away.any() else None
     factor = region.wait / (costs.wait_states * L.TICK) if region is not None and measured else 0.0

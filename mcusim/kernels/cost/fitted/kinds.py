@@ -158,6 +158,7 @@ _CASES = {
     "tinyengine_mul-broadcast": "binary",
     f"tinyengine_add{PLAIN}": "binary",
     f"tinyengine_mul{PLAIN}": "binary",
+    "tinyengine_relu": "unary",
     "tinyengine_average_pool": "average_by_fours",
     "tinyengine_max_pool": "pool_by_fours",
     "reference_join": "join",

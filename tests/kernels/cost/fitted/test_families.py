@@ -78,7 +78,7 @@ def test_the_network_takes_what_the_firmware_does(board: str) -> None:
     model = shared_model("mcunet_vww1.tflite")
     result = mcusim.simulate(model, board, runtime="tinyengine", kernels=NAME)
     assert result.run is not None and result.interval is not None
-    assert result.run.cycles == pytest.approx(OF_FIRMWARE[board], rel=0.02)
+    assert result.run.cycles == pytest.approx(OF_FIRMWARE[board], rel=0.01)
     assert result.interval.not_fitted == ""
 
 
