@@ -15,6 +15,7 @@ from mcusim.api.simulate import changed, replay, simulate_loaded
 from mcusim.api.table_cases import tinyops_cases
 from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.errors import InputError, UsageError
+from mcusim.machine import machine_names
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import policy_names, require_effect
@@ -104,9 +105,10 @@ def compare(
     """Every model on every machine under every policy; without models, the TinyOps paper's Table 3.
 
     Options are those of :func:`~mcusim.api.simulate.simulate`, ``runtime`` also several (``"tflm,tinyengine"``);
-    machines default to the paper's, policies to all, and one of them need not be in a list. A row that does not fit, or
-    that a policy cannot plan on a machine, is a row with its reason. Raises :class:`~mcusim.errors.InputError` for a
-    model, machine, key or option that cannot be used, or an option that none of the policies takes.
+    machines (``"all"``: those that ship) default to the paper's, policies to all, and one of them need not be in a
+    list. A row that does not fit, or that a policy cannot plan on a machine, is a row with its reason. Raises
+    :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used, or an option that none
+    of the policies takes.
     ``ablation``: a row for each technique of ``runtime``, added one after the other to an interpreter; policy
     ``internal`` where none is named.
 
@@ -162,7 +164,8 @@ def product_cases(
     One model, machine or policy need not be in a list. Raises UsageError for an argument of another type.
     """
     networks = as_list("models", models, ModelArg)
-    targets = as_list("machines", machines if machines is not None else BOARDS, MachineArg)
+    every = machine_names() if machines == "all" else machines
+    targets = as_list("machines", every if every is not None else BOARDS, MachineArg)
     names = as_list("policies", policies if policies is not None else policy_names(), NameArg)
     return [Case(m, t, replace(b, policy=p)) for m in networks for t in targets for p in names for b in bases]
 

@@ -46,7 +46,7 @@ def engines(
     model, or does not fit, is a row with its reason.
 
     Raises :class:`~mcusim.errors.InputError` for what cannot be used. Not modelled: what
-    :mod:`mcusim.results.engine_choice` says, and vendors' engines.
+    :mod:`mcusim.results.engine_choice` says.
     """
     require_overrides(overrides)
     require_type("fidelity", fidelity, NameArg)

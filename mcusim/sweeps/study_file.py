@@ -5,7 +5,7 @@
     title = "SDRAM against QSPI"
     question = "..."
     models = ["ds-cnn"]                  # names of `mcusim models`, or paths relative to this file
-    machines = ["stm32f746g-disco"]      # names of `mcusim machines`, or paths relative to this file
+    machines = ["stm32f746g-disco"]      # names of `mcusim machines`, or paths relative to this file; "all" that ship
     policies = ["internal", "external"]
     kernels = ["cmsis-2021-gcc9"]        # may be left out, as in `mcusim run`
     fidelity = "replay"                  # may be left out; or "emulate", or both in a list
@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.errors import InputError, StudyError
-from mcusim.machine import load_machine
+from mcusim.machine import load_machine, machine_names
 from mcusim.machine.clock_rules import clock_columns
 from mcusim.machine.description import Machine
 from mcusim.machine.document import show
@@ -57,6 +57,7 @@ from mcusim.sweeps.expressions import Expression, Value, parse
 from mcusim.sweeps.study import METHODS, OUTPUTS, PERIOD, TAIL, Axis, Sampling, Study, exists, study_folder, study_names
 from mcusim.units import quoted
 
+ALL = "all"  # every machine that ships
 MOST_NAMES = 1000
 MOST_POINTS = 100_000
 KEYS = (
@@ -116,7 +117,7 @@ class _StudyReader:
         study = Study(
             name=name,
             models=self._names("models"),
-            machines=self._names("machines"),
+            machines=self._machine_names(),
             policies=self._names("policies", policy_names()),
             kernels=self._names("kernels") if "kernels" in self.raw else (),
             fidelities=fidelities,
@@ -169,6 +170,14 @@ class _StudyReader:
                 raise self.problem(f"costs.{name}", 'must be a text like "12 cycles/B" or "5000 cycles"', text)
             self._try(f"costs.{name}", text, parse_costs, {name: text})
         return tuple(sorted(table.items()))
+
+    def _machine_names(self) -> tuple[str, ...]:
+        names = self._names("machines")
+        if ALL not in names:
+            return names
+        if len(names) > 1:
+            raise self.problem("machines", f"{ALL!r} is every machine that ships, and alone", list(names))
+        return machine_names()
 
     def _names(self, key: str, known: Iterable[str] | None = None, default: list[str] | None = None) -> tuple[str, ...]:
         """A text or a list of texts, each once, of ``known`` ones."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from mcusim.commands.app import main
 from mcusim.errors import StudyError
+from mcusim.machine import machine_names
 from mcusim.sweeps import read_study
 from mcusim.sweeps.points import points, total
 from tests.support.boards.sweep_studies import SMALL, write
@@ -45,6 +47,18 @@ def test_each_runtime_has_its_own_kernels_once(tmp_path: Path) -> None:
     assert {point[3] for point in named if point[-1] == "tinyengine"} == {"tinyengine-gcc12"}
     with pytest.raises(StudyError, match="no runtime of the study takes them"):
         read_study(write(tmp_path, HEAD + 'kernels = "cmsis-gcc12"\n[axes]\nruntime = ["tinyengine"]'))
+
+
+def test_all_machines_are_those_that_ship(tmp_path: Path) -> None:
+    """In a study and in a comparison, which has a row of each, whether the model fits or not."""
+    every = HEAD.replace('["stm32f746g-disco", "stm32f469i-disco"]', '"all"')
+    assert read_study(write(tmp_path, every)).machines == machine_names()
+    output = tmp_path / "rows.json"
+    command = ["compare", "mcunet-vww1", "--machine", "all", "--policy", "internal", "--json", str(output)]
+    assert main(command) in (0, 1)
+    rows = json.loads(output.read_text(encoding="utf-8"))["rows"]
+    assert [row["machine"] for row in rows] == list(machine_names()) and {row["fits"] for row in rows} == {True, False}
+    assert main([*command[:3], "all,nucleo-h743zi", *command[4:], "--force"]) == 2
 
 
 def test_keys_of_axes_quoted_or_not(tmp_path: Path) -> None:
@@ -94,6 +108,7 @@ CASES = {
     "unknown machine": (HEAD.replace("f469i", "f470i"), "study.toml:2: machines"),
     "unknown policy": (HEAD.replace("internal", "infernal"), "study.toml:3: policies"),
     "unknown kernels": (HEAD + 'kernels = ["gcc"]', "study.toml:4: kernels"),
+    "all and one": (HEAD.replace("stm32f469i-disco", "all"), "\"all\"]: 'all' is every machine that ships, and alone"),
     "twice": (HEAD.replace('"internal"', '"internal", "internal"'), "study.toml:3: policies"),
     "unknown axis": (HEAD + "[axes]\nmemory.sdram.tRDC = [1]", "study.toml:5: axes.memory.sdram.tRDC: unknown key"),
     "axis near": (HEAD + '[axes]\nsram_buget = ["1 KiB"]', 'did you mean "sram_budget"'),

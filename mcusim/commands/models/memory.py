@@ -107,8 +107,8 @@ def memory(
       mcusim memory mcunet-vww1 --runtime tinyengine --patches auto
       mcusim memory figure-1 --order optimal --html mem.html
     """
-    output, files = written.to(model, machine), [*filter(None, (out, html))]
-    check_outputs(files, written.json, [model, machine], written.force, rewritten=out)
+    output, files = written.to(model, machine, kernels), [*filter(None, (out, html))]
+    check_outputs(files, written.json, [model, machine, kernels], written.force, rewritten=out)
     asked: dict[str, Any] = {**vars(placing), **vars(accounting), **vars(regions), "seconds": seconds}
     asked |= {"machine": machine, "overrides": keys.overrides, "kernels": kernels}
     with spinner(f"planning the memory of {model}"):

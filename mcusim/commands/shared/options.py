@@ -122,6 +122,18 @@ def comma_list(text: str | None, option: str) -> list[str] | None:
     return names
 
 
+def machine_list(text: str | None) -> list[str] | None:
+    """``--machine``: a list as :func:`comma_list` has it, or ``all``, which is every machine that ships, and alone."""
+    names = comma_list(text, "--machine")
+    if names is None or "all" not in names:
+        return names
+    if len(names) > 1:
+        raise UsageError(f"--machine {','.join(names)[:80]}: all stands for every machine that ships, and alone")
+    from mcusim.machine import machine_names
+
+    return list(machine_names())
+
+
 PatchGrid = Annotated[
     str | None,
     option("RxC", "Compiled code: the first operators run on patches (2x2); auto: of least RAM.", names="--patches"),

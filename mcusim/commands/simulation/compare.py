@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from mcusim.results import Result
 
 
+Machines = Annotated[
+    str | None, option("LIST", "Machines, separated by commas, or all of those that ship.", names="--machine -m")
+]
 Policies = Annotated[
     str | None, option("LIST", "Policies, separated by commas, or all (default).", names="--policy -p")
 ]
+Explain = Annotated[bool, flag("--explain", "Say below the table why runs of a model differ in time.")]
 Html = Annotated[
     Path | None, option("FILE", "Plots: runs on one time scale, and what makes them differ.", names="--html")
 ]
@@ -36,7 +40,7 @@ Ablation = Annotated[
 def compare(
     models: Annotated[list[str] | None, argument("MODEL", "Paths or zoo names; default: the paper's.")] = None,
     *,
-    machine: Annotated[str | None, option("LIST", "Machines, separated by commas.", names="--machine -m")] = None,
+    machine: Machines = None,
     policy: Policies = None,
     table: Annotated[int | None, option("N", "A table of the TinyOps paper: 2, or 3 (the default).")] = None,
     planning: Planning,
@@ -45,7 +49,7 @@ def compare(
     how: ExecutionFlags,
     repeated: GivenPeriod,
     ablation: Ablation = False,
-    explain: Annotated[bool, flag("--explain", "Say below the table why runs of a model differ in time.")] = False,
+    explain: Explain = False,
     html: Html = None,
     written: Written,
 ) -> int:
@@ -62,22 +66,23 @@ def compare(
       mcusim compare ds-cnn --policy internal,tinyops --html compare.html
       mcusim compare mbv3-w0.50-r112 --machine stm32f469i-disco --variant 2023
     """
-    output = written.to(*(read := [*(models or ()), *(options.comma_list(machine, "--machine") or ()), kernels]))
-    check_outputs([html] if html else [], written.json, read, written.force)
+    machines, policies = options.machine_list(machine), options.comma_list(policy, "--policy")
+    inputs = [*(models or ()), *(machines or ()), kernels]
+    output = written.to(*inputs)
+    check_outputs([html] if html else [], written.json, inputs, written.force)
     if models and all(model.endswith(".jsonl") for model in models):
         named = {"policy": policy, "table": table, "kernels": kernels, "ablation": ablation or None, **repeated}
-        named |= {"fidelity": None if fidelity == "replay" else fidelity, "cost": planning.cost, **planning.given}
-        _require_none(named)
-        return _finish(_programs(models, machine, planning, how), html, explain, output, written)
-    machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
+        _require_none(named, fidelity, planning)
+        return _finish(_programs(models, machines, planning, how), html, explain, output, written)
     chosen = {"table": table, "ablation": ablation, "fidelity": fidelity}
     comparison = _simulated((models, machines, policies, kernels), planning, {**how, **repeated}, chosen)
     return _finish(comparison, html, explain, output, written)
 
 
-def _require_none(given: Mapping[str, object]) -> None:
+def _require_none(named: Mapping[str, object], fidelity: str, planning: Planning) -> None:
     """Raise UsageError for what a program, which is there already, says itself."""
-    for name, value in given.items():
+    emulated = None if fidelity == "replay" else fidelity
+    for name, value in {**named, "fidelity": emulated, "cost": planning.cost, **planning.given}.items():
         if value is not None:
             flag = f"no-{name}" if value is False else name
             raise UsageError(f"--{flag.replace('_', '-')} is for models: a program (.jsonl) is replayed as it is")
@@ -98,11 +103,10 @@ def _finish(comparison: Comparison, html: Path | None, explain: bool, output: Ou
     return _status(comparison.rows)
 
 
-def _programs(models: list[str], machine: str | None, planning: Planning, how: ExecutionFlags) -> Comparison:
+def _programs(models: list[str], machines: list[str] | None, planning: Planning, how: ExecutionFlags) -> Comparison:
     """Program files on each machine, by default each on its own."""
     from mcusim.api.compare import compare_programs
 
-    machines = options.comma_list(machine, "--machine")
     return compare_programs(models, machines, planning.overrides, **how)
 
 

@@ -11,7 +11,6 @@ from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import MachineKeys, Written
 from mcusim.commands.shared.output import check_outputs, fail, write_bytes
 from mcusim.commands.shared.progress import bar_of_steps
-from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     from mcusim.results.engine_choice import EngineChoice
@@ -50,7 +49,7 @@ def engines(
     from mcusim.report.engines.page import engines_page
     from mcusim.report.engines.table import engines_table
 
-    named = options.comma_list(machine, "--machine") or []
+    named = options.machine_list(machine) or []
     output = written.to(model, *named)
     check_outputs([html] if html else [], written.json, [model, *named], written.force)
     choice = _simulated(model, named, policy, fidelity, keys)
@@ -64,11 +63,7 @@ def engines(
 
 def _simulated(model: str, named: list[str], policy: str, fidelity: str, keys: MachineKeys) -> EngineChoice:
     from mcusim.api.engines import engines as simulated
-    from mcusim.machine import machine_names
     from mcusim.runtime.runtime import inference_engines
 
-    if "all" in named and len(named) > 1:
-        raise UsageError(f"--machine {','.join(named)[:80]}: all stands for every machine that ships, and alone")
-    boards = machine_names() if named == ["all"] else named
-    with bar_of_steps("simulating", "rows", len(boards) * len(inference_engines())) as step:
-        return simulated(model, boards, policy, fidelity=fidelity, overrides=keys.overrides, progress=step)
+    with bar_of_steps("simulating", "rows", len(named) * len(inference_engines())) as step:
+        return simulated(model, named, policy, fidelity=fidelity, overrides=keys.overrides, progress=step)

@@ -18,7 +18,7 @@ from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.limits import Most, given_options
 from mcusim.commands.shared.option_groups import MachineKeys, Planning, Values, Written
 from mcusim.commands.shared.options import check_output, check_outputs, write_outputs
-from mcusim.commands.shared.output import Output, check_writable, fail, note, write_file
+from mcusim.commands.shared.output import Output, check_apart, check_writable, fail, note, write_file
 from mcusim.commands.shared.policy_help import ExecutionFlags, GivenPeriod
 from mcusim.commands.shared.progress import bar, spinner
 
@@ -126,7 +126,7 @@ def run(
       mcusim run ds-cnn --period "1 s" --battery CR2032
     """
     limits = most.limits
-    files = _files([model, planned.machine], fidelity, values, views, written)
+    files = _files([model, planned.machine, planned.kernels], fidelity, values, views, written)
     with (bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         chosen = planned.settings(fidelity, {**how, **repeated}, values, step, views.window)
         result = _simulate(model, planned, fidelity, files, chosen)
@@ -252,7 +252,7 @@ def replay(
       mcusim replay traces/ds-cnn-internal.jsonl --set core.clock="200 MHz"
       mcusim replay program.jsonl --fidelity emulate --model vww_96_int8.tflite
     """
-    files = _files([trace, model, target.machine], fidelity, values, views, written)
+    files = _files([trace, model, target.machine, target.kernels], fidelity, values, views, written)
     with (bar if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
         result = _play(trace, target, fidelity, model, files, how, step)
     return files.report(result, shown)
@@ -296,6 +296,7 @@ def plan(
     """
     to_stdout = str(out) == "-"
     if not to_stdout:
+        check_apart(out, [model, planned.machine, planned.kernels])
         check_writable(out, force)
     from mcusim.api.functions import plan_program
     from mcusim.program import write_program

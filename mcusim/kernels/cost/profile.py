@@ -295,6 +295,9 @@ def _profile(where: str, data: Mapping[str, Any], fitted: Mapping[tuple[str, str
 
 def _of_families(where: str, data: Mapping[str, Any]) -> Profile:
     """A profile with the accesses of a fitted one and cycles of its own."""
+    senseless = set(data) & {"set", "technique", "rest", "memory", "code"}
+    if senseless:
+        raise UsageError(f"kernel profile {where}: {min(senseless)} has no effect where accesses names a profile")
     base = _shipped(one_of(where, data, "accesses", _fitted_names(), None))
     cores = {
         isa: _core_of_families(where, isa, table_of(where, data, isa), costs)
@@ -303,7 +306,8 @@ def _of_families(where: str, data: Mapping[str, Any]) -> Profile:
     }
     if not cores:
         raise UsageError(f"kernel profile {where}: no costs of a core: a table of one of {', '.join(base.cores)}")
-    name, title = str(data.get("name", Path(where).stem)), text_of(where, "title", data.get("title"))
+    name = text_of(where, "name", data.get("name", Path(where).stem))
+    title = text_of(where, "title", data.get("title"))
     return replace(base, name=name, title=title, cores=cores, set=None, accesses=base.name)
 
 

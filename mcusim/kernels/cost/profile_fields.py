@@ -56,5 +56,7 @@ def shape_ranges(where: str, key: str, table: object) -> Ranges:
         if not isinstance(values, list) or len(values) != 2:
             raise UsageError(f"kernel profile {where}: {key}.{name}: the least and the largest are needed")
         low, high = (int(number(where, f"{key}.{name}", value)) for value in values)
+        if low > high:
+            raise UsageError(f"kernel profile {where}: {key}.{name} = {values}: the least comes first")
         ranges[name] = low, high
     return ranges

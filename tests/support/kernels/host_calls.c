@@ -224,7 +224,7 @@ int main(int count, char **arguments) {
     for (long seed = atol(arguments[count > 2 ? 1 : 0]); seed < atol(arguments[count > 2 ? 2 : 0]); seed++) {
         state = (uint64_t)seed * 0x9E3779B97F4A7C15u + 1;
         next();
-        if (!kinds[seed % 9]()) wrong = 1, printf("  seed %ld\n", seed);
+        if (!kinds[seed % (long)(sizeof kinds / sizeof *kinds)]()) wrong = 1, printf("  seed %ld\n", seed);
         done();
     }
     return wrong;

@@ -148,6 +148,12 @@ DAMAGED = {
     "no such family": ("add = {", "subtract = {", "cortex-m4.families.subtract is no family"),
     "no shapes": (", shapes = {  } }", " }", "add.shapes: a table of some of in_c"),
     "no count of layers": ("layers = 10, ", "", "pointwise.layers = None"),
+    "a set": (
+        'accesses = "tiny',
+        'set = "cmsis"\naccesses = "tiny',
+        "set has no effect where accesses names a profile",
+    ),
+    "a range the other way round": ("in_c = [40, 480]", "in_c = [480, 40]", "in_c = .480, 40.: the least comes first"),
     "another basis": ('basis = "emulated"', 'basis = "guessed"', 'cortex-m4.basis = "guessed": one of datasheet'),
     "no title": ("title =", "# title =", "title = None: a text is needed"),
     "a misspelt key": ("left_out = 5", "leftout = 5", "unknown key cortex-m4.families.pointwise.leftout"),
