@@ -15,7 +15,7 @@ from mcusim.plan.placement import MemoryNeeds, memory_needs
 from mcusim.plan.pools import largest_region
 from mcusim.plan.ram_pools import RamSizes, arena_parts, chosen_pools
 from mcusim.plan.verdict import ARENA, MemoryVerdict
-from mcusim.results.flash import flash_use
+from mcusim.results.flash import FlashUse, flash_use
 from mcusim.results.memory_plan import MemoryPlan
 from mcusim.run_config.kernel_choice import Kernels, require_callable, resolve
 from mcusim.runtime.planning_costs import costs_of
@@ -50,10 +50,11 @@ def with_verdict(
     pools = chosen_pools(plan.machine, sizes, regions)
     if pools.scratch is not None:
         parts |= {"activations": sizes.tensors, "scratch": sizes.scratch}
-    verdict = MemoryVerdict.of_data(ARENA, plan.machine, pools, parts)
-    if verdict.fits and need is not None:
-        verdict = _in_flash(graph, plan.machine, chosen, need, caller) or verdict
-    return replace(plan, room=pools.arena, kernels=chosen.name, counted=counted, verdict=verdict)
+    in_ram = MemoryVerdict.of_data(ARENA, plan.machine, pools, parts)
+    flash = None if need is None else _flash(graph, plan.machine, chosen, caller)
+    over = _in_flash(plan.machine, need, flash) if in_ram.fits and need is not None else None
+    plan = replace(plan, room=pools.arena, kernels=chosen.name, counted=counted)
+    return replace(plan, verdict=over or in_ram, in_ram=in_ram, flash=flash)
 
 
 def _needs(graph: Graph, kernels: Kernels, runtime: Runtime) -> MemoryNeeds | None:
@@ -64,14 +65,16 @@ def _needs(graph: Graph, kernels: Kernels, runtime: Runtime) -> MemoryNeeds | No
         return None
 
 
-def _in_flash(
-    graph: Graph, machine: Machine, kernels: Kernels, need: MemoryNeeds, runtime: Runtime
-) -> MemoryVerdict | None:
+def _flash(graph: Graph, machine: Machine, kernels: Kernels, runtime: Runtime) -> FlashUse | None:
+    region = largest_region(machine, "flash")
+    return None if region is None else flash_use(graph, machine, kernels.for_planning(), region.name, runtime=runtime)
+
+
+def _in_flash(machine: Machine, need: MemoryNeeds, kept: FlashUse | None) -> MemoryVerdict | None:
     """The negative verdict on what is kept in flash."""
     flash = largest_region(machine, "flash")
-    if flash is None:
+    if flash is None or kept is None:
         return None
     if need.weights > flash.size:
         return MemoryVerdict("the block of weights", flash.name, need.weights, flash.size, {"weights": need.weights})
-    over = flash_use(graph, machine, kernels.for_planning(), flash.name, runtime=runtime).over
-    return None if over is None else MemoryVerdict.of(over)
+    return None if kept.over is None else MemoryVerdict.of(kept.over)

@@ -23,7 +23,7 @@ from mcusim.plan.liveness.timeline import Resident, Timeline
 from mcusim.plan.options import IM2COL
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.placement import memory_needs
-from mcusim.plan.pools import Pool, sram_pool
+from mcusim.plan.pools import sram_pool
 from mcusim.plan.ram_pools import RamSizes, arena_parts, chosen_pools
 from mcusim.plan.static_array import FIRST_FIT, ArrayBlock, array_blocks, first_fit, static_array
 from mcusim.plan.verdict import ARRAY, MemoryVerdict
@@ -63,8 +63,7 @@ def array_plan(
     )  # fmt: skip
     if board is None:
         return plan
-    verdict, room = _verdict(plan, ordered, runtime, board, regions or PlanOptions())
-    return replace(plan, kernels=runtime.kernels[1], verdict=verdict, room=room)
+    return _with_verdict(replace(plan, kernels=runtime.kernels[1]), ordered, runtime, board, regions or PlanOptions())
 
 
 def check_array_options(runtime: Runtime, allocator: str | None, weights: str, kernels: str | None) -> None:
@@ -95,11 +94,11 @@ def _placed(
     return Planned(Timeline(steps, residents), Accounting(over_input), {FIRST_FIT: placed})
 
 
-def _verdict(
+def _with_verdict(
     plan: MemoryPlan, graph: Graph, runtime: Runtime, machine: Machine, regions: PlanOptions
-) -> tuple[MemoryVerdict, Pool]:
-    """As a run of ``graph``, in the order of ``plan``, would have it, and the pool of the array; operators without a
-    kernel need no scratch."""
+) -> MemoryPlan:
+    """As a run of ``graph``, in the order of ``plan``, would have it, with the pool of the array and what flash keeps;
+    operators without a kernel need no scratch."""
     array = plan.array
     assert array is not None  # the caller has planned it
     largest, state, needed = 0, sum(tensor.bytes for tensor in graph.tensors if tensor.variable), array.total
@@ -111,5 +110,6 @@ def _verdict(
     pools = chosen_pools(machine, RamSizes(array.arena, needed, largest, state), regions)
     planned = needed if pools.scratch is None else array.arena + largest
     verdict = MemoryVerdict.of_data(ARRAY, machine, pools, arena_parts(array.arena, planned, 0, state))
-    over = flash_use(graph, machine, kernels, runtime=runtime).over
-    return (verdict if over is None or not verdict.fits else MemoryVerdict.of(over)), pools.arena
+    flash = flash_use(graph, machine, kernels, runtime=runtime)
+    whole = verdict if flash.over is None or not verdict.fits else MemoryVerdict.of(flash.over)
+    return replace(plan, room=pools.arena, verdict=whole, in_ram=verdict, flash=flash)

@@ -25,6 +25,16 @@ def flash_lines(flash: FlashUse) -> list[str]:
     return [*lines, *wrapped(f"in parts: {parts}"), *_assumed(flash)]
 
 
+def flash_text(flash: FlashUse) -> str:
+    """What is used of each, and the largest part."""
+    used = [
+        f"{size(bytes)} of {size(flash.sizes[region])}{'' if region == 'flash' else f' {region}'}"
+        for region, bytes in flash.used.items()
+    ]
+    most = max(flash.parts, key=lambda part: part.bytes, default=None)
+    return f"{', '.join(used)}{f'; {size(most.bytes)} of it {most.name}' if most else ''}"
+
+
 def _assumed(flash: FlashUse) -> list[str]:
     assumed = [f"{part.name}: {part.source}" for part in flash.parts if part.basis == "assumed"]
     lines = [line for text in assumed for line in wrapped(f"assumed {text}")]

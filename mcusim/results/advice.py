@@ -53,10 +53,30 @@ class WayOut:
 
 
 @dataclass(frozen=True)
+class Attempt:
+    """What was tried in vain: ``what`` was changed, the ``command`` that does it, ``why`` it is no way out, and what it
+    ``lacks``, in a few words."""
+
+    what: str
+    command: str
+    why: str
+    lacks: str
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """A ``command`` that is worth running next, and ``what`` it answers."""
+
+    what: str
+    command: str
+
+
+@dataclass(frozen=True)
 class Advice(Displayed):
     """``limits`` as checked; ``ways_out``, best first (:data:`RULE`), of ``tried`` others.
 
-    ``note`` says how they were tried, or why none was; ``closest`` which came nearest when none is a way out.
+    ``note`` says how they were tried, or why none was; ``closest`` which came nearest when none is a way out, the first
+    of ``attempts`` in vain. ``next_steps`` are of a run that needs no way out.
     """
 
     limits: tuple[LimitCheck, ...] = ()
@@ -64,6 +84,8 @@ class Advice(Displayed):
     tried: int = 0
     closest: str | None = None
     note: str | None = None
+    attempts: tuple[Attempt, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()
 
     @property
     def met(self) -> bool:
@@ -80,11 +102,13 @@ class Advice(Displayed):
         return f"{met} of {len(self.limits)} limits met, {len(self.ways_out)} ways out of {self.tried} tried"
 
     def to_json(self) -> dict[str, Any]:
-        """``limits`` (``name unit limit value met``) and ``ways_out``, ``tried``, ``closest`` and ``note``."""
+        """``limits`` (``name unit limit value met``), ``ways_out``, ``tried``, ``closest`` and ``note`` and
+        ``ways_failed``, not the steps to take next."""
         return {
             "limits": [asdict(limit) | {"met": limit.met} for limit in self.limits],
             "ways_out": [asdict(way) for way in self.ways_out],
             "ways_tried": self.tried,
             "closest_way": self.closest,
             "ways_note": self.note,
+            "ways_failed": [asdict(attempt) for attempt in self.attempts],
         }

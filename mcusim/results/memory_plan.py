@@ -19,7 +19,9 @@ from mcusim.plan.patch_figures import PatchFigures
 from mcusim.plan.pools import Pool
 from mcusim.plan.static_array import StaticArray
 from mcusim.plan.verdict import MemoryVerdict
+from mcusim.results.advice import LimitCheck
 from mcusim.results.energy import Energy
+from mcusim.results.flash import FlashUse
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Traffic
@@ -91,7 +93,9 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     own planner finds them; None where TFLM has no such plan. ``kernels``: whose scratch buffers and data the
     ``verdict`` on the machine counts; ``counted`` is the arena with those scratch buffers, after the residents.
     ``array``: all that a compiled runtime has in RAM, with columns by the rule ``im2col``; None for an interpreter.
-    ``patches``: what those that ``graph`` is cut into need and cost; None for none.
+    ``patches``: what those that ``graph`` is cut into need and cost; None for none. ``in_ram`` is the verdict on the
+    data alone, ``flash`` what flash keeps on the machine (None where operators are not known); ``limits`` are those of
+    the user, as checked.
     """
 
     graph: Graph
@@ -110,6 +114,21 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     array: StaticArray | None = None
     im2col: str | None = None
     patches: PatchFigures | None = None
+    in_ram: MemoryVerdict | None = None
+    flash: FlashUse | None = None
+    limits: tuple[LimitCheck, ...] = ()
+
+    @property
+    def on_chip(self) -> int | None:
+        """Bytes of on-chip RAM that the data need; None without a machine."""
+        if self.in_ram is None or self.machine is None:
+            return None
+        regions = self.machine.memory
+        return sum(
+            bytes
+            for part, bytes in self.in_ram.parts.items()
+            if regions[self.in_ram.memory_of.get(part, self.in_ram.region).split("+")[0]].kind in ("sram", "tcm")
+        )
 
     @property
     def placed(self) -> Placed:

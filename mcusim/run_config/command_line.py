@@ -15,8 +15,8 @@ Options = Mapping[str, str | Sequence[str] | bool | None]
 """Values by the name of the option, without dashes: a text, several, or whether it is given; None is not given."""
 
 
-def run_command(model: str, options: Options) -> str:
-    """``mcusim run`` of ``model`` with ``options``, quoted for a POSIX shell."""
+def run_command(model: str, options: Options, command: str = "run") -> str:
+    """``mcusim run`` (or another ``command``) of ``model`` with ``options``, quoted for a POSIX shell."""
     words: list[str] = []
     for name, value in options.items():
         if value is True:
@@ -25,7 +25,7 @@ def run_command(model: str, options: Options) -> str:
             for text in [value] if isinstance(value, str) else value:
                 words += [f"--{name}={text}"] if text.startswith("-") else [f"--{name}", text]
     tail = ["--", model] if model.startswith("-") else []
-    return shlex.join(["mcusim", "run", *([] if tail else [model]), *words, *tail])
+    return shlex.join(["mcusim", command, *([] if tail else [model]), *words, *tail])
 
 
 def settings_options(

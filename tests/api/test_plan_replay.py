@@ -61,7 +61,7 @@ def with_header(trace: Path, **changes: object) -> None:
 def test_the_same_bytes_as_run(arguments: list[str], tmp_path: Path, capsys: Capsys) -> None:
     trace = str(tmp_path / "x.jsonl")
     output(["plan", *arguments, "-o", trace], capsys)
-    for form in (["--json", "-"], []):
+    for form in (["--json", "-"], ["--all"]):
         assert output(["replay", trace, *form], capsys) == output(["run", *arguments, *form], capsys)
 
 
@@ -99,7 +99,8 @@ def test_a_machine_of_the_users_own_must_be_named(tmp_path: Path, capsys: Capsys
     line = refusal(["replay", str(trace)], capsys)
     assert "was written for machine 'mine'" in line
     assert "with --machine" in line
-    assert output(["replay", str(trace), *arguments[1:]], capsys) == output(["run", *arguments], capsys)
+    replayed = output(["replay", str(trace), *arguments[1:], "--all"], capsys)
+    assert replayed == output(["run", *arguments, "--all"], capsys)
     with_header(trace, machine=str(own))
     assert "with --machine" in refusal(["replay", str(trace)], capsys)
 

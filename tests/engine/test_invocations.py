@@ -113,7 +113,7 @@ def test_the_command_takes_and_writes_a_leading_axis(tmp_path: Path, capsys: pyt
     np.save(tmp_path / "in.npy", inputs)
     options = ["run", str(model), "--fidelity", "emulate", "--invocations"]
     files = ["--input", str(tmp_path / "in.npy"), "-o", str(tmp_path / "out.npy"), "--json", str(tmp_path / "r.json")]
-    assert main([*options, str(COUNT), *files]) == 0
+    assert main([*options, str(COUNT), *files, "--show", "timing"]) == 0
     text = capsys.readouterr().out
     assert "Invocations" in text and "mean from 2" in text
     assert np.array_equal(np.load(tmp_path / "out.npy"), tflm(model.read_bytes(), series(graph)))

@@ -58,5 +58,5 @@ def test_the_command_that_runs_a_sample(capsys: pytest.CaptureFixture[str]) -> N
     from mcusim.commands.app import main
 
     trace = FOLDER / "ping-pong-four-tiles.jsonl"
-    assert main(["replay", str(trace), "--fidelity", "emulate", "--model", str(model_path(trace))]) == 0
+    assert main(["replay", str(trace), "--fidelity", "emulate", "--model", str(model_path(trace)), "--all"]) == 0
     assert re.search(r"instructions +7,120,730", capsys.readouterr().out)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from mcusim.machine.description import Machine
 from mcusim.results import Result
 from mcusim.results.advice import LimitCheck
+from mcusim.results.flash import FlashUse
+from mcusim.results.memory_plan import MemoryPlan
 from mcusim.results.result import sram_bytes
 from mcusim.run_config.run_limits import RunLimits
 
@@ -31,12 +36,25 @@ def check_limits(result: Result, limits: RunLimits) -> tuple[LimitCheck, ...]:
     return tuple(checks)
 
 
+def with_memory_limits(plan: MemoryPlan, limits: RunLimits) -> MemoryPlan:
+    """``plan`` with its limits on SRAM and flash checked, as :func:`check_limits` has them of a run."""
+    checks = []
+    if limits.sram is not None:
+        checks.append(LimitCheck("sram", "B", limits.sram, plan.on_chip))
+    if limits.flash is not None and plan.machine is not None:
+        checks.append(LimitCheck("flash", "B", limits.flash, _in_flash(plan.flash, plan.machine)))
+    return replace(plan, limits=tuple(checks))
+
+
 def flash_bytes(result: Result) -> int | None:
     """What the machine's own flash keeps; None when the model is not known."""
-    if result.flash is None:
+    return _in_flash(result.flash, result.machine)
+
+
+def _in_flash(flash: FlashUse | None, machine: Machine) -> int | None:
+    if flash is None:
         return None
-    regions = result.machine.memory
-    return sum(size for name, size in result.flash.used.items() if regions[name].kind == "flash")
+    return sum(size for name, size in flash.used.items() if machine.memory[name].kind == "flash")
 
 
 def _ms(result: Result) -> float | None:

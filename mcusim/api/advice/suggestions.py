@@ -13,21 +13,23 @@ from time import process_time
 
 from mcusim.api.advice.candidates import Change, Shortage, Ways, changed_settings
 from mcusim.api.advice.limit_checks import check_limits, flash_bytes
+from mcusim.api.advice.next_steps import next_steps
 from mcusim.api.simulate import simulate_loaded
 from mcusim.errors import InputError
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.options import PATCH_MACS, PATCH_SPLIT, PATCHES
-from mcusim.report.run.advice_text import exceeded_text
+from mcusim.report.run.advice_text import exceeded_text, limit_name, shown
 from mcusim.results import Result
-from mcusim.results.advice import Advice, WayOut
+from mcusim.results.advice import Advice, Attempt, WayOut
 from mcusim.results.result import sram_bytes
 from mcusim.run_config.command_line import Options, run_command, settings_options
 from mcusim.run_config.kernel_choice import resolve
 from mcusim.run_config.run_limits import RunLimits
 from mcusim.run_config.run_options import STACK_REGION
 from mcusim.run_config.settings import Settings
+from mcusim.text import size
 
 MOST_WAYS = 6
 MOST_OF_A_KIND = 2
@@ -67,7 +69,9 @@ def advised(result: Result, limits: RunLimits, model: str, options: Options) -> 
     checked = check_limits(result, limits)
     request = result.request
     fine = result.fits and all(check.met for check in checked)
-    if fine or request is None or request.graph is None or request.given or result.fault is not None:
+    if fine:
+        return Advice(checked, next_steps=next_steps(result, model, options))
+    if request is None or request.graph is None or request.given or result.fault is not None:
         return Advice(checked)
     try:
         base = _replayed(request.settings)
@@ -100,6 +104,7 @@ class _Tried:
     way: WayOut | None
     short: float
     why: str
+    lacks: str = ""
     ran: bool = True
 
 
@@ -132,7 +137,14 @@ class _Trials:
         closest = min(tried, key=lambda item: item.short, default=None)
         best = self._best(tried)
         nearest = None if best or closest is None else f"{closest.change.what}: {closest.why}"
-        return replace(advice, ways_out=best, tried=len(tried), closest=nearest)
+        vain = sorted((item for item in tried if item.way is None), key=lambda item: item.short)
+        attempts = tuple(
+            Attempt(item.change.what, self._command(item.change.options), item.why, item.lacks) for item in vain
+        )
+        return replace(advice, ways_out=best, tried=len(tried), closest=nearest, attempts=attempts)
+
+    def _command(self, changed: Options) -> str:
+        return run_command(self.model, {**self.options, **changed})
 
     @staticmethod
     def _changes(ways: Ways, tried: list[_Tried]) -> Iterator[Change]:
@@ -154,21 +166,27 @@ class _Trials:
         if result.run is None:
             reason = result.does_not_fit
             short = float("inf") if reason is None else (reason.needed - reason.available) / max(1, reason.available)
-            return _Tried(change, None, 1 + short, str(result.negative), ran=False)
+            lacks = (
+                "a kernel faults"
+                if reason is None
+                else f"{size(reason.needed - reason.available)} too many for {reason.region}"
+            )
+            return _Tried(change, None, 1 + short, str(result.negative), lacks, ran=False)
         over = [check for check in check_limits(result, self.limits) if not check.met]
         if over:
             worst = max(over, key=lambda check: (check.over or 0) / max(check.limit, 1e-9))
             why = ", ".join(exceeded_text(check) for check in over)
-            return _Tried(change, None, (worst.over or 0) / max(worst.limit, 1e-9), why)
+            lacks = ", ".join(f"{limit_name(check)} {shown(check.over, check.unit)}" for check in over)
+            return _Tried(change, None, (worst.over or 0) / max(worst.limit, 1e-9), why, f"{lacks} too much")
         return _Tried(change, self._way(result, change), 0.0, "")
 
     def _way(self, result: Result, change: Change) -> WayOut:
-        options: dict[str, object] = {**self.options, **change.options}
+        changed: Options = change.options
         if result.request is not None and result.request.settings.options[PATCHES] is None:  # auto finds none
-            options |= {PATCHES.flag: None, PATCH_SPLIT.flag: None, PATCH_MACS.flag: None}
+            changed = {**changed, PATCHES.flag: None, PATCH_SPLIT.flag: None, PATCH_MACS.flag: None}
         return WayOut(
             what=change.what,
-            command=run_command(self.model, options),  # type: ignore[arg-type]
+            command=self._command(changed),
             machine=result.machine.name,
             policy=result.policy,
             latency_ms=result.value("latency_ms") or 0.0,

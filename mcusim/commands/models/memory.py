@@ -12,11 +12,13 @@ from mcusim.commands.shared import options
 from mcusim.commands.shared.declare import flag, option
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.option_groups import CountedBytes, MachineKeys, Written
-from mcusim.commands.shared.output import Output, check_outputs, write_bytes
+from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
 from mcusim.commands.shared.progress import bar, spinner
+from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     from mcusim.results.memory_plan import MemoryPlan
+    from mcusim.run_config.run_limits import RunLimits
 
 Kernels = Annotated[
     str | None,
@@ -44,6 +46,34 @@ class Regions:
     arena: Annotated[str | None, _region("arena", "the data")] = None
     persistent: Annotated[str | None, _region("persistent", "the interpreter's data and variables")] = None
     scratch: Annotated[str | None, _region("scratch", "one scratch buffer for all kernels")] = None
+
+
+@dataclass(frozen=True)
+class MostMemory:
+    """What the model may take of the machine."""
+
+    max_sram: Annotated[str | None, option("SIZE", 'Exit status 1 when it needs more on-chip RAM: "128 KiB".')] = None
+    max_flash: Annotated[str | None, option("SIZE", 'Most flash for weights, code, runtime: "512 KiB".')] = None
+
+    def limits(self, machine: str | None) -> RunLimits:
+        """As read. Raises UsageError, also without ``machine``."""
+        from mcusim.run_config.run_limits import RunLimits
+
+        limits = RunLimits.of(sram=self.max_sram, flash=self.max_flash)
+        if machine is None and limits.any():
+            name = "sram" if limits.sram is not None else "flash"
+            raise UsageError(f"--max-{name} is for what is needed on a machine: name it with --machine")
+        return limits
+
+
+@dataclass(frozen=True)
+class PlanOutputs:
+    """What is made of the plan."""
+
+    out: Out = None
+    html: Html = None
+    everything: Annotated[bool, flag("--all", "Every step, lifetimes and addresses too.")] = False
+    assumptions: Annotated[bool, flag("--assumptions", "List every assumption behind the cost of moves.")] = False
 
 
 @dataclass(frozen=True)
@@ -87,9 +117,8 @@ def memory(
     keys: MachineKeys,
     regions: Regions,
     seconds: options.Seconds = 60.0,
-    out: Out = None,
-    html: Html = None,
-    assumptions: Annotated[bool, flag("--assumptions", "List every assumption behind the cost of moves.")] = False,
+    most: MostMemory,
+    made: PlanOutputs,
     written: Written,
 ) -> int:
     """Show which tensors are alive when, and where allocators put them.
@@ -101,48 +130,55 @@ def memory(
 
     \b
     Examples:
-      mcusim memory swiftnet.tflite --order optimal --allocator optimal -o planned.tflite
+      mcusim memory swiftnet.tflite --order optimal --allocator optimal -o planned.tflite --html mem.html
       mcusim memory person_detect.tflite --allocator dynamic --machine nucleo-f767zi
       mcusim memory person_detect.tflite --machine nucleo-h743zi --arena dtcm --persistent sram4
+      mcusim memory my.tflite --machine nucleo-h743zi --max-sram "128 KiB" --max-flash "512 KiB"
       mcusim memory mcunet-vww1 --runtime tinyengine --patches auto
-      mcusim memory figure-1 --order optimal --html mem.html
     """
-    output, files = written.to(model, machine, kernels), [*filter(None, (out, html))]
-    check_outputs(files, written.json, [model, machine, kernels], written.force, rewritten=out)
+    limits = most.limits(machine)
+    output, files = written.to(model, machine, kernels), [*filter(None, (made.out, made.html))]
+    check_outputs(files, written.json, [model, machine, kernels], written.force, rewritten=made.out)
     asked: dict[str, Any] = {**vars(placing), **vars(accounting), **vars(regions), "seconds": seconds}
     asked |= {"machine": machine, "overrides": keys.overrides, "kernels": kernels}
     with spinner(f"planning the memory of {model}"):
+        from mcusim.api.advice.limit_checks import with_memory_limits
         from mcusim.api.plan_memory import memory as find
 
-        plan = find(model, **asked)
-    plan = _write(plan, model, out, html, written.force)
-    return _emit(plan, output, files, assumptions, out is not None)
+        plan = with_memory_limits(find(model, **asked), limits)
+    return _emit(_write(plan, model, made, written.force), output, files, made)
 
 
-def _emit(plan: MemoryPlan, output: Output, files: list[Path], assumptions: bool, rewritten: bool) -> int:
+def _emit(plan: MemoryPlan, output: Output, files: list[Path], made: PlanOutputs) -> int:
     """Print the plan; returns the exit status."""
     from mcusim.report.memory.json import memory_json
-    from mcusim.report.memory.table import memory_table
+    from mcusim.report.memory.table import memory_screen, memory_table
+    from mcusim.report.run.advice_text import exceeded_text
 
-    output.emit(lambda: memory_table(plan, files, assumptions, rewritten), lambda: memory_json(plan))
-    return 0 if plan.fits else 1
+    table = memory_table if made.everything else memory_screen
+    output.emit(lambda: table(plan, files, made.assumptions, made.out is not None), lambda: memory_json(plan))
+    exceeded = [limit for limit in plan.limits if not limit.met]
+    if plan.fits and exceeded:
+        assert plan.machine is not None  # limits are of a machine
+        fail(f"{plan.graph.name} on {plan.machine.name}: {', '.join(exceeded_text(limit) for limit in exceeded)}")
+    return 0 if plan.fits and not exceeded else 1
 
 
-def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, force: bool) -> MemoryPlan:
+def _write(plan: MemoryPlan, model: str, made: PlanOutputs, force: bool) -> MemoryPlan:
     """The plan with the price of its moves; the files that were asked for are all made before one is written."""
     from mcusim.api.plan_memory import priced
 
     pairs: list[tuple[Path, bytes]] = []
-    if out is not None:
+    if made.out is not None:
         from mcusim.api.reorder import planned_file
 
-        pairs.append((out, planned_file(model, plan)))
+        pairs.append((made.out, planned_file(model, plan)))
     with bar(f"moving the tensors of {model}") as step:
         plan = priced(plan, step)
-    if html is not None:
+    if made.html is not None:
         from mcusim.report.memory.page import memory_html
 
-        pairs.append((html, memory_html(plan).encode()))
+        pairs.append((made.html, memory_html(plan).encode()))
     for path, data in pairs:
         write_bytes(path, data, force)
     return plan

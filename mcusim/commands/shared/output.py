@@ -13,10 +13,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+import typer
+
 from mcusim.errors import UsageError
 from mcusim.text import printable
 
 LONGEST_SHOWN = 200  # characters of a word of the user's
+_COLOURS = (
+    (re.compile(r"^(fits|runs)(?=:)", re.M), "green"),
+    (
+        re.compile(r"^(does not fit|exceeds the limit of [^:\n]*|would fault|faults|cannot be planned)(?=:|$)", re.M),
+        "red",
+    ),
+    (re.compile(r"^ *warning\b", re.M), "yellow"),
+)
 
 
 def fail(message: str, given: Iterable[str] = (), lines: Sequence[str] = ()) -> None:
@@ -78,7 +88,7 @@ class Output:
         A reader of standard output that has seen enough ends nothing: the file is written, the status is kept.
         """
         if text is not None and not self.to_stdout:
-            _print(printable(text()))
+            _print(coloured(printable(text())))
         if self.path is None:
             return
         document = json.dumps(data(), indent=2, allow_nan=False) + "\n"
@@ -86,6 +96,15 @@ class Output:
             _print(document, end="")
         else:
             write_file(self.path, lambda file: file.write(document), self.force)
+
+
+def coloured(text: str) -> str:
+    """``text`` with its verdict and warnings in colour where standard output is a terminal, unless NO_COLOR is set."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    for pattern, colour in _COLOURS:
+        text = pattern.sub(typer.style(r"\g<0>", fg=colour, bold=True), text)
+    return text
 
 
 def _print(text: str, end: str = "\n") -> None:

@@ -21,6 +21,7 @@ from mcusim.commands.shared.options import check_output, check_outputs, write_ou
 from mcusim.commands.shared.output import Output, check_apart, check_writable, fail, note, write_file
 from mcusim.commands.shared.policy_help import ExecutionFlags, GivenPeriod
 from mcusim.commands.shared.progress import bar, spinner
+from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     from mcusim.api.fidelity_comparison import FidelityComparison
@@ -92,10 +93,42 @@ class Target:
 
 @dataclass(frozen=True)
 class Shown:
-    """How much of a run its table shows."""
+    """What is printed below the first screen of a run."""
 
-    operators: Annotated[int, option("N", "How many operators to list.", min=0)] = 10
+    show: Annotated[
+        str | None,
+        option(
+            "LIST", "Sections below the first screen: timing, memory, flash, operators, assumptions.", names="--show"
+        ),
+    ] = None
+    everything: Annotated[bool, flag("--all", "All sections, assumptions counted.")] = False
+    operators: Annotated[int | None, option("N", "List the N slowest operators. Default: 10.", min=0)] = None
     assumptions: Annotated[bool, flag("--assumptions", "List every assumption behind the result.")] = False
+
+    @property
+    def sections(self) -> list[str]:
+        """Those to print, in the order of :data:`~mcusim.report.run.table.SECTIONS`. Raises UsageError."""
+        from mcusim.report.run.table import SECTIONS
+
+        named = set(options.comma_list(self.show, "--show") or ())
+        if unknown := sorted(named - {*SECTIONS}):
+            raise UsageError(f"--show {unknown[0]!r}: no such section; choose from: {', '.join(SECTIONS)}")
+        named |= {"operators"} if self.operators is not None else set()
+        named |= {"assumptions"} if self.assumptions else set()
+        return [name for name in SECTIONS if name in named]
+
+    def text(self, result: Result) -> str:
+        """What is printed of ``result``. Raises UsageError."""
+        from mcusim.report.run.table import run_table, screen_table
+
+        if self.everything:
+            return run_table(result, self.slowest, self.assumptions)
+        return screen_table(result, self.sections, self.slowest)
+
+    @property
+    def slowest(self) -> int:
+        """How many operators are listed."""
+        return 10 if self.operators is None else self.operators
 
 
 @grouped
@@ -125,7 +158,7 @@ def run(
       mcusim run ds-cnn --policy tinyops --variant 2023 --sram-budget "64 KiB"
       mcusim run ds-cnn --period "1 s" --battery CR2032
     """
-    limits = most.limits
+    limits, _ = most.limits, shown.sections
     files = _files([model, planned.machine, planned.kernels], fidelity, values, views, written)
     with (bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         chosen = planned.settings(fidelity, {**how, **repeated}, values, step, views.window)
@@ -149,6 +182,8 @@ def _given(context: typer.Context, planned: PlannedModel) -> dict[str, str | lis
         "output",
         "operators",
         "assumptions",
+        "show",
+        "all",
     }
     arguments = given_options(context, written | {"fidelity", "input", "max-instructions"})
     return {"machine": planned.machine, "policy": planned.policy, **arguments}
@@ -193,17 +228,16 @@ class _Files:
     def report(self, value: Result | FidelityComparison, shown: Shown) -> int:
         """Write the outputs, print the table; returns the exit status."""
         from mcusim.report.run.advice_text import advice_lines, exceeded_text
-        from mcusim.report.run.table import run_table
         from mcusim.results import Result, to_json
 
         result = value if isinstance(value, Result) else value.emulate
         write_outputs(self.values.output, result.outputs, self.out.force)
         self.views.write(value, self.out.force)
         if isinstance(value, Result):
-            self.out.emit(lambda: run_table(value, shown.operators, shown.assumptions), lambda: to_json(value))
+            self.out.emit(lambda: shown.text(value), lambda: to_json(value))
         else:
             both = value
-            self.out.emit(lambda: "\n".join([both.table(shown.operators), *advice_lines(result.advice)]), both.to_json)
+            self.out.emit(lambda: "\n".join([both.table(shown.slowest), *advice_lines(result.advice)]), both.to_json)
         where = f"{result.model} on {result.machine.name}"
         if result.negative is not None:
             fail(f"{where}: {result.negative}{self.views.unwritten()}")
@@ -252,6 +286,7 @@ def replay(
       mcusim replay traces/ds-cnn-internal.jsonl --set core.clock="200 MHz"
       mcusim replay program.jsonl --fidelity emulate --model vww_96_int8.tflite
     """
+    _ = shown.sections
     files = _files([trace, model, target.machine, target.kernels], fidelity, values, views, written)
     with (bar if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
         result = _play(trace, target, fidelity, model, files, how, step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from mcusim.plan.allocators import BufferMove, Placed
@@ -20,11 +21,11 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     ``steps[]{operator type bytes top}``, ``residents[]{name kind tensors operator bytes first last places[]{step
     offset}}`` (on a machine with room for the kernels' scratch buffers), ``allocators[]{allocator bytes lower_bound gap
     seconds moved_bytes moves[]{step resident source target bytes}}``. Of a machine ``machine set memory{name bytes
-    fits}``, null, empty and null without one, ``kernels`` and ``verdict{fits what region needed available over
-    parts{activations scratch state runtime} memory_of unused[]{region bytes why}}``, a run's, null without one; of
-    moves that are made there ``defragmentation[]{copy memory moves bytes cycles by_cause ms energy_mj cycles_by_move}``
-    and ``assumptions``; then ``notes`` and ``warnings``.
-    """
+    fits}``, null, empty and null without one, ``kernels``; a run's ``verdict{fits what region needed available over
+    parts{activations scratch state runtime} memory_of unused[]{region bytes why}}``, null without one, ``flash{parts[]{
+    basis source} regions[]{used size} total_bytes uncounted}`` and ``limits[]{name unit limit value met}``; of moves
+    made there ``defragmentation[]{copy memory moves bytes cycles by_cause ms energy_mj cycles_by_move}``,
+    ``assumptions``; then ``notes`` and ``warnings``."""
     timeline = plan.after.timeline
     return {
         "model": plan.graph.name,
@@ -89,6 +90,8 @@ def _machine(plan: MemoryPlan) -> dict[str, Any]:
         "memory": None if plan.room is None else {"name": plan.room.name, "bytes": plan.room.size, "fits": plan.fits},
         "kernels": plan.kernels,
         "verdict": None if plan.verdict is None or plan.machine is None else plan.verdict.to_json(plan.machine),
+        "flash": None if plan.flash is None else plan.flash.to_json(),
+        "limits": [asdict(limit) | {"met": limit.met} for limit in plan.limits],
     }
 
 

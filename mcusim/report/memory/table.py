@@ -8,44 +8,89 @@ from pathlib import Path
 from mcusim.plan.allocators import OFFLINE
 from mcusim.plan.patch_figures import PatchFigures
 from mcusim.plan.static_array import StaticArray
+from mcusim.report.flash_text import flash_text
+from mcusim.report.run.advice_text import limit_name, limits_text
 from mcusim.report.run.changes import change_lines
-from mcusim.report.run.verdict_text import counted_lines
+from mcusim.report.run.verdict_text import counted_lines, parts_text, room_text
 from mcusim.results.memory_plan import MemoryPlan, Planned
-from mcusim.text import columns, kib, pick_unit, wrapped
+from mcusim.text import columns, hanging_indent, kib, pick_unit, size, wrapped
 
 LONGEST_NAME = 44
-BAR = 24  # characters of the peak
+MOMENTS = 10  # steps on the first screen
+BAR = 16  # characters of the peak
 
 
 def memory_table(
     plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bool = False, rewritten: bool = False
 ) -> str:
-    """The text that ``mcusim memory`` prints; ``written`` are the files that the plan went into, the model too if
+    """The text that ``mcusim memory --all`` prints; ``written`` are the files that the plan went into, the model too if
     ``rewritten``; ``assumptions`` lists what the price of moving tensors depends on."""
-    lines = [_title(plan), ""]
+    lines = [*_head(plan, rewritten), "", *_verdict(plan)]
+    lines += [
+        f"in use at each step, and the first byte after it ({plan.allocator})",
+        "",
+        *columns(_steps(plan), left=3),
+    ]
+    lines += ["", f"lifetimes and addresses ({plan.allocator}: offsets in the arena)", ""]
+    lines += columns(_residents(plan), left=2)
+    return "\n".join([*lines, *_end(plan, written, assumptions)])
+
+
+def memory_screen(
+    plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bool = False, rewritten: bool = False
+) -> str:
+    """The first screen: :func:`memory_table` with the steps that need most, and without addresses."""
+    lines, steps = _head(plan, rewritten), columns(_steps(plan), left=3)
+    head, *rows = steps
+    timeline = plan.after.timeline
+    largest = sorted(range(len(rows)), key=lambda step: (-timeline.usage[step], step))[:MOMENTS]
+    count = f"{len(largest)} of {len(rows)} steps" if len(rows) > len(largest) else "steps"
+    lines += ["", *hanging_indent(f"the {count} that need most, and the first byte after it ({plan.allocator})")]
+    lines += [head, *(rows[step] for step in largest)]
+    end = _end(plan, written, assumptions)
+    return "\n".join([*lines, *end, "  --all: every step, lifetimes and addresses"])
+
+
+def _head(plan: MemoryPlan, rewritten: bool) -> list[str]:
+    """The answer, the orders, the allocators, and what else is known of the memory."""
+    verdict = _answer(plan)
+    lines = [*verdict, *[""] * bool(verdict), *hanging_indent(_title(plan))]
+    lines += [] if plan.machine is None else change_lines(plan.machine)
     lines += columns(_orders(plan), left=3)
     lines += ["", *columns(_allocators(plan) if plan.array is None else _array(plan, plan.array), left=1)]
     lines += [] if plan.patches is None else ["", *_patches(plan.patches)]
-    lines += [
-        "",
-        *_verdict(plan),
-        *_stored(plan, rewritten),
-        *_tflm(plan),
-        *_state(plan),
-        *_price(plan),
-        f"in use at each step, and the first byte after it ({plan.allocator})",
-        "",
-    ]
-    lines += columns(_steps(plan), left=3)
-    lines += ["", f"lifetimes and addresses ({plan.allocator}: offsets in the arena)", ""]
-    lines += columns(_residents(plan), left=2)
-    lines += ["", f"wrote {', '.join(map(str, written))}"] if written else []
+    blocks = [_counted(plan), _stored(plan, rewritten), _tflm(plan), _state(plan), _price(plan)]
+    return lines + [line for block in blocks if block for line in ["", *block]]
+
+
+def _end(plan: MemoryPlan, written: Sequence[Path], assumptions: bool) -> list[str]:
+    lines = ["", f"wrote {', '.join(map(str, written))}"] if written else []
     left_out = "" if plan.verdict or plan.array else "kernels' scratch buffers, what an interpreter keeps for itself, "
     lines += ["", *wrapped(f"not counted: {left_out}the stack")]
     lines += ["", *_assumptions(plan, assumptions)] if plan.assumptions else []
     lines += [line for note in plan.graph.notes for line in wrapped(note)]
-    lines += [f"warning: {warning}" for warning in plan.graph.warnings]
-    return "\n".join(lines)
+    return lines + [f"warning: {warning}" for warning in plan.graph.warnings]
+
+
+def _answer(plan: MemoryPlan) -> list[str]:
+    """Whether it fits the machine and the limits, in a line or two; nothing without a machine."""
+    if plan.machine is None or plan.verdict is None:
+        return []
+    if not plan.verdict.fits:
+        return hanging_indent(f"does not fit: needs {room_text(plan.verdict, plan.machine)}")
+    beyond = ", ".join(limit_name(limit) for limit in plan.limits if not limit.met)
+    kept = "" if plan.flash is None else f", flash {flash_text(plan.flash).partition(';')[0]}"
+    head = f"exceeds the limit of {beyond}" if beyond else "fits"
+    return hanging_indent(f"{head}: {room_text(plan.verdict, plan.machine)}{kept}")
+
+
+def _counted(plan: MemoryPlan) -> list[str]:
+    """What data need on the machine, in the words of ``mcusim run``, flash, and the limits."""
+    if plan.machine is None or plan.in_ram is None:
+        return []
+    lines = wrapped(f"memory: {parts_text(plan.in_ram.parts)}, together {size(plan.in_ram.needed)}")
+    lines += [] if plan.flash is None else wrapped(f"flash: {flash_text(plan.flash)}")
+    return lines + (wrapped(f"limits: {limits_text(plan.limits)}") if plan.limits else [])
 
 
 def _patches(figures: PatchFigures) -> list[str]:
@@ -69,10 +114,13 @@ def _patches(figures: PatchFigures) -> list[str]:
 
 
 def _title(plan: MemoryPlan) -> str:
+    """Of what, in which order; on a machine with whose scratch buffers."""
     counted = plan.after.accounting
     words = ["in the order as stored" if plan.ordering is None else "in the order of least peak"]
     words += [f"compiled by {plan.runtime}"] * (plan.array is not None) + ["in place"] * counted.in_place
     words += [f"weights {counted.weights}"] * (counted.weights != "flash")
+    if plan.machine is not None:
+        words.append(f"on {plan.machine.name}")
     return f"{plan.graph.name}, {', '.join(words)}"
 
 
@@ -164,12 +212,12 @@ def _tflm(plan: MemoryPlan) -> list[str]:
     """What TFLM makes of it, which is more where its kernels ask for scratch buffers."""
     if plan.array is None and plan.tflm_head is None and plan.graph.folded:
         why = "it runs, where it has kernels for them, the operators that were computed when the file was read"
-        return [*wrapped(f"TensorFlow Lite Micro: the head of its arena is not known: {why}"), ""]
+        return [*wrapped(f"TensorFlow Lite Micro: the head of its arena is not known: {why}")]
     if plan.tflm_head is None:
         return []
     scratch = plan.tflm_head - plan.addresses.bytes
     why = f", {scratch:,} more for its reference kernels' scratch buffers and unused tensors" if scratch > 0 else ""
-    return [*wrapped(f"TensorFlow Lite Micro: {plan.tflm_head:,} B at the head of its arena{why}"), ""]
+    return [*wrapped(f"TensorFlow Lite Micro: {plan.tflm_head:,} B at the head of its arena{why}")]
 
 
 def _state(plan: MemoryPlan) -> list[str]:
@@ -180,7 +228,7 @@ def _state(plan: MemoryPlan) -> list[str]:
     count = f"{len(states)} variable{'s' * (len(states) > 1)}"
     tail = "" if plan.array else " (TensorFlow Lite Micro: in the tail)"
     text = f"state: {sum(states):,} B besides, in {count} kept between inferences{tail}"
-    return [*wrapped(text), ""]
+    return wrapped(text)
 
 
 def _price(plan: MemoryPlan) -> list[str]:
@@ -193,7 +241,7 @@ def _price(plan: MemoryPlan) -> list[str]:
         cause = max(defragmentation.by_cause, key=lambda name: defragmentation.by_cause[name], default="")
         figures = [time.shown(1e3 * defragmentation.seconds), energy.shown(defragmentation.energy_mj)]
         rows.append([f"by {defragmentation.copy}", f"{defragmentation.cycles:,}", *figures, cause])
-    return [*columns(rows), ""]
+    return columns(rows)
 
 
 def _assumptions(plan: MemoryPlan, listed: bool) -> list[str]:
@@ -203,11 +251,11 @@ def _assumptions(plan: MemoryPlan, listed: bool) -> list[str]:
 
 
 def _verdict(plan: MemoryPlan) -> list[str]:
+    """What was counted, to the byte, and what memory does not count."""
     if plan.machine is None or plan.verdict is None:
         return []
     who = f"runtime {plan.runtime}" if plan.array else f"kernels {plan.kernels}, {plan.allocator} allocator"
-    lines = [f"on {plan.machine.name}, {who}"]
-    return [*lines, *change_lines(plan.machine), *counted_lines(plan.verdict, plan.machine), ""]
+    return [f"on {plan.machine.name}, {who}", *counted_lines(plan.verdict, plan.machine), ""]
 
 
 def _stored(plan: MemoryPlan, written: bool) -> list[str]:
@@ -225,4 +273,4 @@ def _stored(plan: MemoryPlan, written: bool) -> list[str]:
         keep = f"--allocator {best[1]}" if best[0] <= plan.read_bytes else f"--order default {keep}"
         text = f"the file written needs {needed:,} B, more than the one read: {plan.read_bytes:,} B by {by};"
         lines += wrapped(f"warning: {text} {keep} writes a smaller one")
-    return [*lines, ""] if lines else []
+    return lines

@@ -35,7 +35,12 @@ def _ways(advice: Advice) -> str:
             return ""
         closest = f" The closest: {plain(advice.closest)}." if advice.closest else ""
         text = f"None of {advice.tried} tries ({plain(advice.note)})." if advice.tried else f"{plain(advice.note)}."
-        return f"<h2>Ways out</h2><p>{text}{closest}</p>"
+        rows = [
+            [plain(attempt.what), plain(attempt.lacks), f"<code>{plain(attempt.command)}</code>"]
+            for attempt in advice.attempts
+        ]
+        tried = table(["tried in vain", "lacks", "command"], rows, left=3) if rows else ""
+        return f"<h2>Ways out</h2><p>{text}{closest}</p>{tried}"
     rows = [_row(number, way) for number, way in enumerate(advice.ways_out, 1)]
     head = ["", "change", "command", "latency", "energy", "SRAM", "flash"]
     note = f'<p class="dim">{plain(advice.note or "")}; {RULE}</p>'

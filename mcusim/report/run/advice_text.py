@@ -2,27 +2,73 @@
 
 from __future__ import annotations
 
-from mcusim.results.advice import RULE, Advice, LimitCheck, WayOut
-from mcusim.text import columns, quantity, size, wrapped
+import shlex
+from collections.abc import Sequence
+
+from mcusim.results.advice import RULE, Advice, Attempt, LimitCheck, WayOut
+from mcusim.text import WIDTH, columns, quantity, size, wrapped
 
 _TITLES = {"sram": "SRAM"}
 
 
 def advice_lines(advice: Advice) -> list[str]:
-    """Whether the limits are met, in one line when all are, and the ways out; nothing without either."""
+    """Whether the limits are met, in a line when all are, and the ways out, or what was tried; nothing without
+    either."""
     lines: list[str] = []
     if advice.limits and advice.met:
-        lines += ["", *wrapped(f"within {', '.join(_within(limit) for limit in advice.limits)}")]
+        lines += ["", *wrapped(limits_text(advice.limits))]
     elif advice.limits:
         lines += ["", "Limits", *columns([_row(limit) for limit in advice.limits])]
+    return [*lines, *ways_lines(advice)]
+
+
+def limits_text(limits: Sequence[LimitCheck]) -> str:
+    """In words: those that are exceeded alone, where any is."""
+    exceeded = ", ".join(exceeded_text(limit) for limit in limits if not limit.met)
+    return exceeded or f"within {', '.join(_within(limit) for limit in limits)}"
+
+
+def ways_lines(advice: Advice, most: int | None = None) -> list[str]:
+    """The ways out, ``most`` of them, or what was tried in vain; nothing where nothing was tried."""
+    lines: list[str] = []
     if advice.ways_out:
         lines += ["", "Ways out", *wrapped(f"{advice.note}; {RULE}")]
-        for number, way in enumerate(advice.ways_out, 1):
-            lines += [*wrapped(f"{number}. {way.what}: {_figures(way)}"), f"       {way.command}"]
+        for number, way in enumerate(advice.ways_out[:most], 1):
+            lines += [*wrapped(f"{number}. {way.what}: {_figures(way)}"), *command_lines(way.command, "       ")]
+        if most is not None and len(advice.ways_out) > most:
+            lines.append(f"  {len(advice.ways_out) - most} more with --all")
     elif advice.note:
         tried = f"none of {advice.tried} tries ({advice.note})" if advice.tried else advice.note
-        lines += ["", "Ways out", *wrapped(tried)]
-        lines += wrapped(f"the closest: {advice.closest}") if advice.closest else []
+        lines += ["", "Ways out", *wrapped(tried), *_attempts(advice.attempts)]
+    return lines
+
+
+def _attempts(attempts: Sequence[Attempt]) -> list[str]:
+    """What was tried in vain, those that lack the same together; the closest in full, with its command."""
+    if not attempts:
+        return []
+    by_lack: dict[str, list[str]] = {}
+    for attempt in attempts[1:]:
+        by_lack.setdefault(attempt.lacks, []).append(attempt.what.removesuffix(" as it ships"))
+    lines = [line for lacks, names in by_lack.items() for line in wrapped(f"{'; '.join(names)}: {lacks}")]
+    closest = attempts[0]
+    return [*lines, *wrapped(f"the closest: {closest.what}: {closest.why}"), *command_lines(closest.command, "       ")]
+
+
+def command_lines(command: str, indent: str) -> list[str]:
+    """A command as lines that a shell takes as they are, of at most 80 columns but for long words."""
+    lines, words = [indent], list[str]()
+    for word in map(shlex.quote, shlex.split(command)):
+        if words and words[-1].startswith("--") and "=" not in words[-1] and not word.startswith("-"):
+            words[-1] += f" {word}"  # an option with its value
+        else:
+            words.append(word)
+    for word in words:
+        if len(lines[-1]) + len(word) + 3 > WIDTH and lines[-1].strip():
+            lines[-1] += " \\"
+            lines.append(f"{indent}  {word}")
+        else:
+            lines[-1] += word if lines[-1] == indent else f" {word}"
     return lines
 
 

@@ -33,6 +33,21 @@ def period_rows(duty: Duty) -> list[list[str]]:
     return [*rows, *([battery_text(duty.battery)] if duty.battery is not None else [])]
 
 
+def period_text(duty: Duty) -> str:
+    """In a few words; of a cell how long it lasts, and what it cannot deliver."""
+    period = quantity(duty.period_ms, "ms")
+    if not duty.met:
+        return f"{period}, not met: {quantity(duty.latency_ms - duty.period_ms, 'ms')} too long"
+    text = f"{quantity(duty.energy_mj, 'mJ')} in {period}, {quantity(duty.mean_current_ma, 'mA')} on the mean,"
+    text += f" {quantity(duty.sleep_current_ma, 'mA')} asleep"
+    if duty.battery is None:
+        return text
+    cell = duty.battery.battery
+    text += f"; {cell.name} lasts {hours_text(duty.battery.hours)}"
+    over = duty.battery.overload and cell.most_ma is not None
+    return f"{text}, though meant for {cell.most_ma:g} mA at most" if over else text
+
+
 def battery_text(life: BatteryLife) -> list[str]:
     """Label, figure and remark of a cell."""
     cell = life.battery

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mcusim.plan.options import RUNTIME
-from mcusim.plan.registry import policy_options
 from mcusim.plan.verdict import ARRAY, MemoryVerdict
 from mcusim.program.order import stored_index
 from mcusim.program.unknown_operators import left_out_text
 from mcusim.report.flash_text import flash_lines
-from mcusim.report.run.advice_text import advice_lines, shown
+from mcusim.report.run.advice_text import advice_lines
 from mcusim.report.run.changes import change_lines
-from mcusim.report.run.interval_text import interval_lines, percentage
+from mcusim.report.run.first_screen import first_screen, memory_parts
+from mcusim.report.run.interval_text import interval_lines
 from mcusim.report.run.other_code_text import other_code_lines
 from mcusim.report.run.period_text import period_notes, period_rows
-from mcusim.report.run.verdict_text import counted_lines, verdict_text
+from mcusim.report.run.settings_text import title_lines
+from mcusim.report.run.verdict_text import counted_lines, doubtful_text, parts_text, reason_lines, verdict_text
 from mcusim.results.cautions import cautions
-from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.measurement.measured import Measured, output_text
 from mcusim.results.result import Result
 from mcusim.text import columns, hanging_indent, percent, pick_unit, size, wrapped
@@ -26,82 +25,70 @@ from mcusim.text import columns, hanging_indent, percent, pick_unit, size, wrapp
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-LISTED = 10  # invocations
+LISTED = 10  # operators, and invocations
+SECTIONS = ("timing", "memory", "flash", "operators", "assumptions")
+"""What ``--show`` takes."""
 
 
-def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> str:
-    """The text that ``mcusim run`` prints, at most 80 columns wide except for long names and assumptions.
+def run_table(result: Result, slowest: int = LISTED, assumptions: bool = False) -> str:
+    """All that there is to say, as ``mcusim run --all`` prints it, at most 80 columns wide except for long names and
+    assumptions.
 
     ``slowest`` is the number of operators listed; ``assumptions`` lists them all instead of counting them.
     """
-    runtime = result.planning["runtime"]
-    executed = "" if runtime in (None, RUNTIME.default) else f", runtime {runtime}"
-    settings = f"policy {result.planner}{executed}, kernels {result.kernels}, fidelity {result.fidelity}"
-    if result.run is not None and "buffering" in result.run.header.options:
-        settings += f", {result.run.header.options['buffering']} buffering"
-    settings += _planning(result)
     verdict = hanging_indent(verdict_text(result))
-    lines = [*verdict, *[""] * bool(verdict), f"{result.model} on {result.machine.name}", *wrapped(settings)]
-    lines += [*change_lines(result.machine), ""]
+    lines = [*verdict, *[""] * bool(verdict), *title_lines(result), *change_lines(result.machine), ""]
     if result.run is None:
-        flash = ["", "Flash", *flash_lines(result.flash)] if result.flash else []
-        counted = result.verdict
-        reason = counted_lines(counted, result.machine) if counted else wrapped(str(result.negative or result.unusable))
-        return "\n".join([*lines, *reason, *flash, *advice_lines(result.advice)])
+        lines += [*reason_lines(result), *_flash(result), *advice_lines(result.advice)]
+        return "\n".join(lines)
     lines += _summary(result, result.run)
-    lines += [] if result.run.header.recorded else ["", "Peak memory", *_memory(result, result.run)]
-    lines += ["", "Flash", *flash_lines(result.flash)] if result.flash else []
-    lines += ["", "Invocations", *_invocations(result, result.run)] if result.invocations else []
-    lines += ["", "Cycles by cause", *_causes(result.run)]
-    lines += ["", f"Slowest operators ({min(slowest, len(result.run.operators))} of {len(result.run.operators)})"]
-    lines += _slowest(result.run, slowest)
-    if result.outputs:
-        lines += ["", "Output", *(f"  {output_text(output)}" for output in result.outputs)]
-    lines += ["", *_rests_on(result, assumptions), *advice_lines(result.advice), *_doubtful(result)]
+    lines += [*_peak_memory(result), *_flash(result), *_cycles(result, result.run)]
+    lines += [*_operators(result.run, slowest), *_outputs(result)]
+    lines += ["", *_rests_on(result, assumptions), *advice_lines(result.advice), *wrapped(doubtful_text(result))]
     return "\n".join(lines)
 
 
-def _doubtful(result: Result) -> list[str]:
-    """Limits that are met, but not at the upper end of the interval."""
-    if result.interval is None:
+def screen_table(result: Result, sections: Iterable[str] = (), slowest: int = LISTED) -> str:
+    """The first screen, then those of :data:`SECTIONS` that are named, ``slowest`` operators among them."""
+    lines = [*first_screen(result), *(line for name in sections for line in _section(result, name, slowest))]
+    return "\n".join(lines)
+
+
+def _section(result: Result, name: str, slowest: int) -> list[str]:
+    if name == "memory":
+        return _peak_memory(result) if result.run else ["", *reason_lines(result)]
+    if name == "flash":
+        return _flash(result)
+    if result.run is None:
         return []
-    latency, energy = result.interval.latency_ms[1], result.interval.energy_mj[1]
-    most = {"latency": latency, "period": latency, "energy": energy}
-    beyond = dict.fromkeys(
-        f"{'energy' if limit.name == 'energy' else 'latency'} {shown(most[limit.name], limit.unit)}"
-        for limit in result.advice.limits
-        if limit.met and most.get(limit.name, 0.0) > limit.limit
-    )
-    return wrapped(f"not certain: the {percentage(LEVEL)} interval reaches {', '.join(beyond)}") if beyond else []
+    if name == "timing":
+        changes = change_lines(result.machine)
+        return ["", "Timing", *changes, *_summary(result, result.run), *_cycles(result, result.run)]
+    return _operators(result.run, slowest) if name == "operators" else ["", *_rests_on(result, listed=True)]
 
 
-def _planning(result: Result) -> str:
-    """How the arena was planned, where that is not the default."""
-    asked, words = result.planning, ""
-    if asked["order"] not in (None, "default"):
-        words += f", {asked['order']} order"
-    if asked["allocator"] == "offline":
-        words += ", offsets of the file's memory plan"
-    elif asked["allocator"] not in (None, "greedy"):
-        words += f", {asked['allocator']} allocator"
-    words += f", without {asked['without']}" if asked["without"] else ""
-    if asked["patches"]:
-        words += f", {asked['patches']['grid']} patches of {asked['patches']['split']} operators{_halos(asked, result)}"
-    recorded = {} if result.run is None else result.run.header.options
-    for option in policy_options().values():
-        if option.spelled and option.name in recorded:
-            text = str(recorded[option.name])
-            words += f", {option.flag} {text if len(text) <= 60 else f'{text[:57]}...'}"
-    return words + ", in place" * bool(asked["in_place"])
+def _peak_memory(result: Result) -> list[str]:
+    if result.run is None or result.run.header.recorded:
+        return []
+    return ["", "Peak memory", *_memory(result, result.run)]
 
 
-def _halos(asked: Mapping[str, Any], result: Result) -> str:
-    """What patches compute twice, of what the network is without them, and the RAM that it needs then."""
-    more, whole = asked["patches"]["halo_macs"], result.macs
-    uncut = asked["patches"].get("arena_without")
-    share = f"+{100 * more / (whole - more):.1f} % MACs" if more and whole and whole > more else ""
-    words = [*([share] if share else []), *([f"without patches {size(uncut)} of RAM"] if uncut else [])]
-    return f" ({'; '.join(words)})" if words else ""
+def _flash(result: Result) -> list[str]:
+    return ["", "Flash", *flash_lines(result.flash)] if result.flash else []
+
+
+def _cycles(result: Result, run: Run) -> list[str]:
+    again = ["", "Invocations", *_invocations(result, run)] if result.invocations else []
+    return [*again, "", "Cycles by cause", *_causes(run)]
+
+
+def _operators(run: Run, slowest: int) -> list[str]:
+    head = f"Slowest operators ({min(slowest, len(run.operators))} of {len(run.operators)})"
+    return ["", head, *_slowest(run, slowest)]
+
+
+def _outputs(result: Result) -> list[str]:
+    return ["", "Output", *(f"  {output_text(output)}" for output in result.outputs)] if result.outputs else []
 
 
 def _summary(result: Result, run: Run) -> list[str]:
@@ -162,8 +149,10 @@ def _memory(result: Result, run: Run) -> list[str]:
         kept = ", constants alone" if region and not region.writable else ""  # the table of flash has all
         rows.append([name, size(used), share + kept])
     memory = run.header.memory
-    parts = ["activations", "scratch", "overlay", "runtime", "weights", *["state"] * bool(memory.state)]
-    text = ", ".join(f"{part} {size(getattr(memory, part))}" for part in parts)
+    text = parts_text(memory_parts(result, run))
+    inside = result.verdict is not None and "scratch" in result.verdict.parts and memory.scratch
+    if inside and memory.scratch > memory_parts(result, run)["scratch"]:
+        text += f"; the largest scratch buffer, {size(memory.scratch)}, has room among the activations"
     counted = [] if result.verdict is None else counted_lines(result.verdict, result.machine)
     counted += _smaller_budget(run.header.options, result.verdict)
     return [*_with_remark(rows), *wrapped(f"in parts: {text}"), *counted, *_arena(result, memory.arena)]

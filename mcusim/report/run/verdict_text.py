@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mcusim.plan.verdict import unused_memory
-from mcusim.report.run.advice_text import limit_name
-from mcusim.report.run.interval_text import ends_text
+from mcusim.report.run.advice_text import limit_name, shown
+from mcusim.report.run.interval_text import ends_text, percentage
+from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.result import Result
 from mcusim.text import pick_unit, quantity, size, wrapped
 
@@ -25,7 +27,7 @@ def verdict_text(result: Result) -> str:
     beyond = ", ".join(limit_name(limit) for limit in result.advice.limits if not limit.met)
     counted = result.verdict
     head = f"exceeds the limit of {beyond}" if beyond else "runs" if counted is None else "fits"
-    room = [] if counted is None else [_room(counted, result)]
+    room = [] if counted is None else [room_text(counted, result.machine)]
     energy = [] if result.energy is None else [quantity(result.value("energy_mj"), "mJ")]
     return f"{head}: {', '.join([*room, timed(result), *energy])}"
 
@@ -39,6 +41,32 @@ def counted_lines(counted: MemoryVerdict, machine: Machine) -> list[str]:
     return [line for text in (str(counted), *unused) for line in wrapped(text)]
 
 
+def reason_lines(result: Result) -> list[str]:
+    """Why there is no run, in full: what was counted, or what else stands in the way."""
+    if result.verdict is not None:
+        return counted_lines(result.verdict, result.machine)
+    return wrapped(str(result.negative or result.unusable))
+
+
+def doubtful_text(result: Result) -> str:
+    """Limits that are met, but not at the upper end of the interval; '' for none."""
+    if result.interval is None:
+        return ""
+    latency, energy = result.interval.latency_ms[1], result.interval.energy_mj[1]
+    most = {"latency": latency, "period": latency, "energy": energy}
+    beyond = dict.fromkeys(
+        f"{'energy' if limit.name == 'energy' else 'latency'} {shown(most[limit.name], limit.unit)}"
+        for limit in result.advice.limits
+        if limit.met and most.get(limit.name, 0.0) > limit.limit
+    )
+    return f"not certain: the {percentage(LEVEL)} interval reaches {', '.join(beyond)}" if beyond else ""
+
+
+def parts_text(parts: Mapping[str, int]) -> str:
+    """``"activations 15.6 KiB, scratch 1.1 KiB, runtime 6.5 KiB"``."""
+    return ", ".join(f"{part} {size(bytes)}" for part, bytes in parts.items())
+
+
 def timed(result: Result) -> str:
     """Latency with the interval that is expected: ``"31.2 ms (26.4 to 37.6)"``."""
     latency = result.value("latency_ms")
@@ -50,16 +78,16 @@ def negative_text(result: Result) -> str:
     """Why there is no run, in a few words."""
     counted = result.verdict
     if counted is not None:
-        return f"does not fit: needs {_room(counted, result)}"
+        return f"does not fit: needs {room_text(counted, result.machine)}"
     if result.fault is None:
         return "cannot be planned"
     where = f"{result.fault.kind} in operator {result.fault.operator} {result.fault.type}"
     return f"{'would fault' if result.fidelity == 'replay' else 'faults'}: {where}"
 
 
-def _room(counted: MemoryVerdict, result: Result) -> str:
+def room_text(counted: MemoryVerdict, machine: Machine) -> str:
     """``"23.3 KiB of 320 KiB SRAM"``; each kind of memory apart where parts are in several."""
-    memory, needed, available = result.machine.memory, dict[str, int](), dict[str, int]()
+    memory, needed, available = machine.memory, dict[str, int](), dict[str, int]()
     kinds = {name: _NAMES.get(memory[name].kind, "SRAM") for name in counted.region.split("+") if name in memory}
     for part, bytes in counted.parts.items():
         kind = kinds.get(counted.memory_of.get(part, "").split("+")[0], next(iter(kinds.values()), "SRAM"))

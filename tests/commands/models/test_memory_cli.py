@@ -76,13 +76,56 @@ def test_swiftnet_in_order_and_in_place(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_the_table_has_lifetimes_and_addresses(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["memory", "figure-1", "--order", "optimal", "--allocator", "dynamic"]) == 0
+    assert main(["memory", "figure-1", "--order", "optimal", "--allocator", "dynamic", "--all"]) == 0
     out = capsys.readouterr().out
     assert "peak as stored  at operator 2 CONV_2D" in out and "no order needs less" in out
     assert "4,960    4,960  bottleneck" in out and "dynamic *    4,960" in out
     rows = [line.split() for line in out.splitlines()]
     assert ["18", "conv_2d_5", "256", "2-6", "3,648", ">", "3,136", ">", "0"] in rows
     assert ["linear", "8,320", "3,360"] in rows and ["dynamic", "*", "4,960", "0", "6", "5,984"] in rows
+
+
+def test_the_first_screen_has_the_steps_that_need_most(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", "mcunet-in1", "-m", "stm32f746g-disco"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "fits: 219.6 KiB of 320 KiB SRAM, flash 870.2 KiB of 1 MiB"
+    assert len(lines) <= 33 and all(len(line) <= 80 for line in lines) and "--all" in lines[-1]
+    start = next(i for i, line in enumerate(lines) if line.startswith("the 10 of 94 steps that need most"))
+    used = [int(line.split()[-2 - line.endswith("bottleneck")].replace(",", "")) for line in lines[start + 2 :][:10]]
+    steps = sorted((step["bytes"] for step in planned(capsys, "mcunet-in1")["steps"]), reverse=True)
+    assert used == steps[:10] and lines[start + 12] == ""
+
+
+LIMITED = ["ds-cnn", "-m", "stm32f746g-disco"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "status", "words"),
+    [
+        (["--max-sram", "24 KiB", "--max-flash", "73 KiB"], 0, "within SRAM 23.3 KiB of 24 KiB, flash 72.3 KiB of 73"),
+        (["--max-sram", "23 KiB"], 1, "SRAM 23.3 KiB exceeds 23 KiB by 288 B"),
+        (["--max-flash", "72 KiB", "--runtime", "tinyengine"], 0, "within flash"),
+        (["--max-flash", "1 KiB", "--runtime", "tinyengine"], 1, "exceeds 1 KiB by"),
+    ],
+)
+def test_limits_are_those_of_run(
+    limits: list[str], status: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["memory", *LIMITED, *limits]) == status
+    captured = capsys.readouterr()
+    assert words in " ".join(captured.out.split()) and (words in captured.err) is (status == 1)
+    assert captured.out.startswith("exceeds the limit of" if status else "fits: ")
+    checked = planned(capsys, *LIMITED, *limits, status=status)["limits"]
+    assert main(["run", *LIMITED, *limits, "--json", "-"]) == status
+    assert checked == json.loads(capsys.readouterr().out)["limits"]
+
+
+def test_a_limit_needs_a_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    for limit in ("sram", "flash"):
+        assert main(["memory", "no-such-model", f"--max-{limit}", "1 KiB"]) == 2
+        assert f"--max-{limit} is for what is needed on a machine: name it with --machine" in one_error(capsys)
+    assert main(["memory", "no-such-model", "-m", "f746", "--max-sram", "1 KB"]) == 2
+    assert "--max-sram" in one_error(capsys)
 
 
 def test_moving_has_a_price(capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +180,7 @@ def test_the_verdict_of_a_machine(size: str, status: int, words: str, capsys: py
     arguments = ["mnasnet-w1.00-r128", "-m", "stm32f469i-disco", *sizes]
     found = planned(capsys, *arguments, status=status)
     assert found["arena_bytes"] == 256 * 1024 and found["memory"]["fits"] is (status == 0)
-    assert main(["memory", *arguments]) == status
+    assert main(["memory", *arguments, "--all"]) == status
     out = capsys.readouterr().out
     assert f"the tensor arena {words} sram1+sram2+sram3" in out
     assert f"memory.sram3.size = {size}" in out and found["set"]["memory.sram3.size"] == size

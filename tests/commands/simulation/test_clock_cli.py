@@ -27,7 +27,7 @@ def as_json(path: Path, *words: str) -> Any:
 
 
 def test_a_run_says_what_moved_by_what_and_on_what_basis(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    out = " ".join(said(capsys, "run", "ds-cnn", "--clock", "108 MHz").split())
+    out = " ".join(said(capsys, "run", "ds-cnn", "--clock", "108 MHz", "--all").split())
     assert "changed: core.clock = 108 MHz moved with the clock: regulator scale1-over-drive -> scale3 (" in out
     assert "memory.flash.wait_states 5 -> 3 (up to 120 MHz; datasheet)" in out
     assert "memory.sdram.clock 108 MHz -> 54 MHz (bus.clock / 2; datasheet), 5 currents of [power] (in --json)" in out
@@ -76,7 +76,7 @@ def test_beyond_the_part_is_refused_or_forced(command: list[str], capsys: pytest
 
 
 def test_a_forced_run_says_that_it_is_beyond_the_part(capsys: pytest.CaptureFixture[str]) -> None:
-    out = " ".join(said(capsys, "run", "figure-1", "--clock", "300 MHz", "--force-clock").split())
+    out = " ".join(said(capsys, "run", "figure-1", "--clock", "300 MHz", "--force-clock", "--all").split())
     assert "beyond the part: 300 MHz, where core.max_clock is 216 MHz" in out
     assert "memory.flash.wait_states 5 -> 9 (beyond the table, by its own step of 30 MHz; datasheet)" in out
 

@@ -21,7 +21,7 @@ def document(arguments: list[str], capsys: Capsys, status: int = 0) -> dict[str,
 
 def test_run_in_text_json_and_page(tmp_path: Path, capsys: Capsys) -> None:
     page = tmp_path / "run.html"
-    assert main(["run", "ds-cnn", "--html", str(page)]) == 0
+    assert main(["run", "ds-cnn", "--show", "flash", "--html", str(page)]) == 0
     text = capsys.readouterr().out
     assert "\nFlash\n  flash  72.3 KiB  of 1 MiB (7 %)\n" in text
     assert "assumed runtime: TFLM's core, 16 KB (tensorflow.org/lite/microcontrollers)" in text
@@ -36,7 +36,7 @@ def test_a_tiny_flash_is_status_1_and_says_what_is_over(capsys: Capsys) -> None:
     data = document(["run", "ds-cnn", *TINY], capsys, 1)
     assert isinstance(data["flash"], dict) and isinstance(data["does_not_fit"], dict)
     assert data["does_not_fit"]["region"] == "flash" and not data["flash"]["fits"]
-    assert main(["run", "ds-cnn", *TINY]) == 1
+    assert main(["run", "ds-cnn", *TINY, "--show", "flash"]) == 1
     captured = capsys.readouterr()
     assert "what flash keeps (weights 24,376 B" in captured.err and len(captured.err.splitlines()) == 1
     assert "KiB too many)" in captured.out

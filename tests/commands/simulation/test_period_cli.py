@@ -16,7 +16,7 @@ RUN = ["run", "figure-1", "--period", "10 ms", "--battery", "CR2032"]
 def test_run_says_what_a_period_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """5 V: the run at 96 mA, the rest of 10 ms at 30 mA, from a cell of 3 V."""
     made, page = tmp_path / "run.json", tmp_path / "run.html"
-    assert main([*RUN, "--json", str(made), "--html", str(page)]) == 0
+    assert main([*RUN, "--json", str(made), "--html", str(page), "--show", "timing"]) == 0
     table = capsys.readouterr().out
     answer = json.loads(made.read_text())
     period = answer["period"]
@@ -39,7 +39,7 @@ def test_run_says_what_a_period_takes(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_period_that_is_too_short_is_a_negative_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = tmp_path / "run.json"
-    assert main(["run", "ds-cnn", "--period", "30 ms", "--json", str(made)]) == 1
+    assert main(["run", "ds-cnn", "--period", "30 ms", "--json", str(made), "--all"]) == 1
     shown = capsys.readouterr()
     assert "period 31.2 ms exceeds 30 ms by 1.16 ms" in shown.err
     assert "not met: the inference takes 31.2 ms, 1.16 ms too long" in shown.out
@@ -71,6 +71,7 @@ def test_compare_has_a_block_for_each_group(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_cell_without_a_known_largest_current_is_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "figure-1", "-m", "nucleo-l4r5zi", "--period", "1 s", "--battery", "10 mAh 3.7 V"]) == 0
+    words = ["-m", "nucleo-l4r5zi", "--period", "1 s", "--battery", "10 mAh 3.7 V", "--show", "timing"]
+    assert main(["run", "figure-1", *words]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "battery life by charge, a linear regulator" in shown and "meant for" not in shown

@@ -65,7 +65,7 @@ def test_inputs_and_output_are_numpy_files(adding: Path, tmp_path: Path, capsys:
     np.testing.assert_array_equal(np.load(out), expected)
     text = capsys.readouterr().out
     assert "kernels cmsis, fidelity emulate" in text
-    assert "Output" in text
+    assert "  output    " in text
     row = json.loads(report.read_text())
     assert row["fidelity"] == "emulate"
     assert row["outputs"][0]["sha256"] == hashlib.sha256(expected.tobytes()).hexdigest()

@@ -32,12 +32,13 @@ class Answer:
     @property
     def commands(self) -> list[str]:
         """The commands that it printed, best first."""
-        return [line.strip() for line in self.text.splitlines() if line.startswith("       mcusim run ")]
+        text = self.text.replace(" \\\n        ", "")
+        return [line.strip() for line in text.splitlines() if line.startswith("       mcusim run ")]
 
 
 def asked(arguments: list[str], tmp_path: Path, capsys: Capsys) -> Answer:
     path = tmp_path / "answer.json"
-    status = main([*arguments, "--json", str(path), "--force"])
+    status = main([*arguments, "--all", "--json", str(path), "--force"])
     captured = capsys.readouterr()
     data = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
     errors = [line for line in captured.err.splitlines() if not line.startswith("compiling native code")]
@@ -127,7 +128,9 @@ def test_full_flash_leads_to_weights_elsewhere(tmp_path: Path, capsys: Capsys) -
 
 def test_without_a_way_out_it_says_so_with_the_closest(tmp_path: Path, capsys: Capsys) -> None:
     answer = asked(["run", "figure-1", "--max-latency", "1 us"], tmp_path, capsys)
-    assert answer.status == 1 and answer.data["ways_out"] == [] and answer.commands == []
+    assert answer.status == 1 and answer.data["ways_out"] == []
+    assert answer.commands == [answer.data["ways_failed"][0]["command"]]
+    assert len(answer.data["ways_failed"]) == answer.data["ways_tried"]
     text = " ".join(answer.text.split())
     assert "none of " in text and f"the closest: {answer.data['closest_way']}" in text
     assert "exceeds 1 µs by" in answer.data["closest_way"]

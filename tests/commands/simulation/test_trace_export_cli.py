@@ -24,7 +24,7 @@ def refused(capsys: pytest.CaptureFixture[str], status: int, *words: str | Path)
 
 def test_run_writes_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     json, vcd = tmp_path / "run.json", tmp_path / "run.vcd"
-    assert main(["run", "ds-cnn", "--policy", "tinyops", "--perfetto", str(json), "--vcd", str(vcd)]) == 0
+    assert main(["run", "ds-cnn", "--policy", "tinyops", "--perfetto", str(json), "--vcd", str(vcd), "--all"]) == 0
     assert "Cycles by cause" in capsys.readouterr().out
     result = simulate("ds-cnn", "stm32f746g-disco", "tinyops")
     assert json.read_text(encoding="utf-8") == perfetto_json(result)

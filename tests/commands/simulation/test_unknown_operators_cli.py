@@ -47,7 +47,7 @@ def test_a_run_names_the_operators_and_both_options(mixed: str, capsys: pytest.C
 
 def test_the_total_says_what_it_is_without(mixed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "run.html"
-    assert main(["run", mixed, "--allow-unknown", "--html", str(page)]) == 0
+    assert main(["run", mixed, "--allow-unknown", "--all", "--html", str(page)]) == 0
     out = capsys.readouterr().out
     lines = out.splitlines()
     memory = next(i for i, line in enumerate(lines) if line.startswith("Peak memory"))

@@ -16,7 +16,7 @@ from mcusim.program import read_program
 from mcusim.report.json_keys import described
 from mcusim.report.run.json import RUN_KEYS, run_json_page
 from mcusim.results import Measured, to_json
-from mcusim.results.advice import Advice, LimitCheck, WayOut
+from mcusim.results.advice import Advice, Attempt, LimitCheck, WayOut
 from mcusim.results.other_code import OtherCode
 from tests.support.graphs.small_graphs import chain
 from tests.support.pages.made_results import make_result
@@ -46,7 +46,7 @@ def rows() -> list[Any]:
     ]
     assert emulated.flash is not None
     way = WayOut("weights in qspi", "mcusim run x --weights qspi", "board", "internal", 1.0, None, 2, 3)
-    advice = Advice((LimitCheck("sram", "B", 1, 2),), (way,), 1)
+    advice = Advice((LimitCheck("sram", "B", 1, 2),), (way,), 1, attempts=(Attempt("x", "mcusim run x", "no", "1 B"),))
     results[0] = replace(
         results[0],
         other_code=(OtherCode("theirs", "another's code", 1.0),),
