@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from mcusim.errors import MachineError
+from mcusim.machine.other_parts import McuPart, board_part, differences, find_part, near_options, nearest_board
 from mcusim.machine.stand_ins import core_of_part, stand_in
 from mcusim.units import quoted
 
@@ -30,8 +31,9 @@ def machine_names() -> tuple[str, ...]:
 
 def find_name(text: str) -> str | None:
     """The shipped machine that a name means, however it is written: ``STM32F746G-DISCO``, the first letters with the
-    maker's or without, ``f746``, or a part that no other has, ``f767``; None for none. Raises MachineError for what
-    means several."""
+    maker's or without, ``f746``, or a part that no other has, ``f767``, ``STM32H743ZI``; None for none.
+
+    Raises MachineError for what means several."""
     names, wanted = machine_names(), _letters(text)
     if text in names:
         return text
@@ -43,7 +45,7 @@ def find_name(text: str) -> str | None:
             for name in names
             if long and _letters(name).removeprefix(_MAKER).startswith(wanted.removeprefix(_MAKER))
         ]
-        or [name for name in names if long and wanted in _letters(name)]
+        or [name for name in names if long and wanted.removeprefix(_MAKER) in _letters(name)]
     )
     if len(matches) > 1:
         raise MachineError.of_lines(f"machine {quoted(text)} may be one of {len(matches)}", _described(matches))
@@ -82,11 +84,29 @@ def locate(name_or_path: str | Path, relative_to: Path | None = None) -> tuple[P
     beside = path.with_name(f"{path.name}.toml")
     if isinstance(name_or_path, str) and _exists(beside):
         return beside, _printable(beside)
-    headline = f"unknown machine {quoted(text)}{_nearest(text)}: the path of a TOML file works, and these names"
+    part, close = find_part(text) if isinstance(name_or_path, str) else None, _nearest(text)
+    if part is not None and (close is None or board_part(close).line != part.line):  # else a board's name, misspelt
+        raise _not_shipped(text, part)
+    meant = f', did you mean "{close}"' if close else ""
+    headline = f"unknown machine {quoted(text)}{meant}: the path of a TOML file works, and these names"
     own = "a board of your own: mcusim machines --new FILE.toml --from NAME (how-to: add a board)"
     core = core_of_part(text)
     other = [f"its core is {core}; {stand_in(core) or 'of which there is a model'}"] if core else []
     raise MachineError.of_lines(headline, [*_described(machine_names()), *other, own])
+
+
+def _not_shipped(text: str, part: McuPart) -> MachineError:
+    """The error for a part, or a board of it, that no shipped machine has."""
+    board = nearest_board(part)
+    return MachineError.of_lines(
+        f"no machine {quoted(text)} ships; the nearest is {board}",
+        [
+            f"{part.name}: {part}",
+            f"{board} has {differences(part, board)}",
+            f"as near as options come: {near_options(part, board)}",
+            f"a board of your own: mcusim machines --new FILE.toml --from {board} (how-to: add a board)",
+        ],
+    )
 
 
 def _printable(path: Path) -> str:
@@ -101,9 +121,8 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _nearest(text: str) -> str:
-    close = difflib.get_close_matches(text[:80], machine_names(), n=1)
-    return f', did you mean "{close[0]}"' if close else ""
+def _nearest(text: str) -> str | None:
+    return next(iter(difflib.get_close_matches(text[:80], machine_names(), n=1)), None)
 
 
 def _choices() -> str:

@@ -41,14 +41,20 @@ def _assumed(flash: FlashUse) -> list[str]:
     return lines + [line for text in flash.uncounted for line in wrapped(f"not counted: {text}")]
 
 
-def flash_notes(rows: Sequence[tuple[str, FlashUse]]) -> list[str]:
-    """One line for each different of ``rows``, a title and what flash keeps: the bytes by region, and the parts."""
-    entries: dict[str, None] = {}
-    for title, flash in rows:
+def flash_notes(rows: Sequence[tuple[str, str, FlashUse]]) -> list[str]:
+    """What flash keeps, the bytes by region and the parts, of ``rows``: a title, a name in it, the use. A line for each
+    title; where its names differ a line for each use, with the names that have it."""
+    titles: dict[str, dict[str, list[str]]] = {}
+    for title, name, flash in rows:
         where = ", ".join(f"{size(n)} of {size(flash.sizes[r])} in {r}" for r, n in flash.used.items())
         parts = ", ".join(f"{part.name} {size(part.bytes)}" for part in flash.parts)
-        entries[f"flash, {title}: {where}: {parts}"] = None
-    return [line for text in entries for line in hanging_indent(text)]
+        titles.setdefault(title, {}).setdefault(f"{where}: {parts}", []).append(name)
+    lines = []
+    for title, uses in titles.items():
+        for text, names in uses.items():
+            named = f", {' and '.join(dict.fromkeys(names))}" if len(uses) > 1 else ""
+            lines += hanging_indent(f"flash, {title}{named}: {text}")
+    return lines
 
 
 def boards_json(kernels: str, boards: Sequence[tuple[Machine, FlashUse]]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from mcusim.model.graph import Graph
 from mcusim.model.inspection import inspect
 from mcusim.plan.liveness.lifetimes import usage_bytes
 from mcusim.report.run.changes import change_lines
-from mcusim.text import columns, size, wrapped
+from mcusim.text import columns, hanging_indent, size, wrapped
 from mcusim.units import hertz
 
 
@@ -121,7 +121,8 @@ def machine_table(machine: Machine) -> str:
     lines = [f"{machine.name}: {machine.title}", ""]
     lines += columns(
         [
-            ["core", f"{machine.core.isa}, {_clock(machine)}"],
+            ["core", machine.core.isa],
+            ["clock", _clock(machine)],
             ["instruction cache", _cache(machine.instruction_cache)],
             ["data cache", _cache(machine.data_cache)],
             *([f"dma {d.name}", f"{d.streams} streams, {d.beat} B a beat"] for d in machine.dma.values()),
@@ -134,8 +135,9 @@ def machine_table(machine: Machine) -> str:
         dma = "yes" if region.dma else "no"
         rows.append([region.name, region.kind, f"0x{region.base:08x}", size(region.size), region.attribute, dma])
     lines += ["", "Memory", *columns(rows, left=2), "", "Figures"]
-    figures = [[f.key, f.text, f.basis, f.source] for f in machine.figures.values()]
-    return "\n".join([*lines, *columns(figures, left=4)])
+    for figure in machine.figures.values():
+        lines += wrapped(f"{figure.key} = {figure.text} ({figure.basis}: {figure.source})")
+    return "\n".join(lines)
 
 
 def _clock(machine: Machine) -> str:
@@ -183,7 +185,8 @@ def model_table(graph: Graph) -> str:
             ["operators", str(len(graph.operators))],
         ]
     )
-    lines += ["  " + ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))]
+    types = sorted(counts.items(), key=lambda item: -item[1])
+    lines += wrapped(", ".join(f"{count} {name}" for name, count in types))
     rows = [["operator", "type", "input", "output", "MACs", "live"]]
     for operator, row in zip(graph.operators, data["operators"], strict=True):
         first = next((i for i in operator.inputs if i >= 0 and not graph.tensors[i].constant), None)
@@ -194,7 +197,7 @@ def model_table(graph: Graph) -> str:
     lines += ["", *(line for note in graph.notes for line in wrapped(note))] if graph.notes else []
     lines += [f"warning: {warning}" for warning in graph.warnings]
     if graph.random_weights:
-        lines.append("random weights: the architecture is published, the weights are seeded random numbers")
+        lines.append("random weights: a published architecture with seeded random numbers")
     return "\n".join(lines)
 
 
@@ -232,4 +235,4 @@ def zoo_table() -> str:
         "NAME-pad is the same with an explicit PAD before each strided window that pads, as in a PyTorch export.",
         "Published architectures; the weights are seeded random numbers.",
     ]
-    return "\n".join([*columns(rows, left=2), "", *notes])
+    return "\n".join([*columns(rows, left=2, indent=0), "", *(line for note in notes for line in hanging_indent(note))])

@@ -228,7 +228,7 @@ def test_what_was_measured_on_a_board_is_assumed_of_one_that_extends_it(tmp_path
         ),
         ("STM32N657", "its core is cortex-m55; the nearest stand-in for cortex-m55 is cortex-m7: with Helium its"),
         ("stm32u5", "its core is cortex-m33; "),
-        ("stm32g474", "its core is cortex-m4; of which there is a model"),
+        ("stm32wb55rg", "its core is cortex-m4; of which there is a model"),
     ],
 )
 def test_a_board_whose_core_is_not_there_is_told_of_the_nearest(name: str, says: str) -> None:

@@ -231,7 +231,7 @@ def test_compare_table_groups_and_shows_the_ratio() -> None:
     misfit = make_result(run=None, energy=None, does_not_fit=DoesNotFit("sram1", 2000, 1000, "the arena"))
     text = compare_table([misfit, external, tinyops])
     assert text.count("net on bench") == 1
-    assert "external/tinyops latency: 2.00 simulated, 1.90 measured, error +5.3%" in text
+    assert "external takes 2.00 times tinyops' time, 1.90 measured, error +5.3%" in text
     assert "the arena does not fit sram1" in text
     assert max(map(len, text.splitlines())) <= 80
     assert ratio([misfit, external]) is None

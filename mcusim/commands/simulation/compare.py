@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,9 +32,28 @@ Explain = Annotated[bool, flag("--explain", "Say below the table why runs of a m
 Html = Annotated[
     Path | None, option("FILE", "Plots: runs on one time scale, and what makes them differ.", names="--html")
 ]
+Brief = Annotated[
+    bool, flag("--brief", "A line for each model, boards as columns; exit status 1 when a model fits none of them.")
+]
 Ablation = Annotated[
     bool, flag("--ablation", "What each technique of a compiled --runtime is worth, from an interpreter on (internal).")
 ]
+
+
+@dataclass(frozen=True)
+class ComparisonOutputs:
+    """What is made of the rows."""
+
+    explain: Explain = False
+    brief: Brief = False
+    html: Html = None
+
+    def check(self, ablation: bool) -> None:
+        """Raise UsageError for what --brief has no room for."""
+        others = {"--explain": self.explain, "--html": self.html, "--ablation": ablation}
+        named = next((name for name, value in others.items() if value), None)
+        if self.brief and named:
+            raise UsageError(f"--brief and {named} are two tables: leave one of them out")
 
 
 @grouped
@@ -49,8 +69,7 @@ def compare(
     how: ExecutionFlags,
     repeated: GivenPeriod,
     ablation: Ablation = False,
-    explain: Explain = False,
-    html: Html = None,
+    shown: ComparisonOutputs,
     written: Written,
 ) -> int:
     """Models x machines x policies in one table, simulated next to measured. Program files (.jsonl) work too.
@@ -60,23 +79,24 @@ def compare(
     \b
     Examples:
       mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
-      mcusim compare ds-cnn --policy internal,tinyops --explain
       mcusim compare mcunet-in1 --runtime tflm,tinyengine
       mcusim compare mcunet-vww1 --runtime tinyengine --ablation
-      mcusim compare ds-cnn --policy internal,tinyops --html compare.html
+      mcusim compare ds-cnn --policy internal,tinyops --explain --html c.html
+      mcusim compare ds-cnn mcunet-in1 --machine all --brief
       mcusim compare mbv3-w0.50-r112 --machine stm32f469i-disco --variant 2023
     """
     machines, policies = options.machine_list(machine), options.comma_list(policy, "--policy")
     inputs = [*(models or ()), *(machines or ()), kernels]
     output = written.to(*inputs)
-    check_outputs([html] if html else [], written.json, inputs, written.force)
+    shown.check(ablation)
+    check_outputs([shown.html] if shown.html else [], written.json, inputs, written.force)
     if models and all(model.endswith(".jsonl") for model in models):
         named = {"policy": policy, "table": table, "kernels": kernels, "ablation": ablation or None, **repeated}
         _require_none(named, fidelity, planning)
-        return _finish(_programs(models, machines, planning, how), html, explain, output, written)
+        return _finish(_programs(models, machines, planning, how), shown, output, written)
     chosen = {"table": table, "ablation": ablation, "fidelity": fidelity}
     comparison = _simulated((models, machines, policies, kernels), planning, {**how, **repeated}, chosen)
-    return _finish(comparison, html, explain, output, written)
+    return _finish(comparison, shown, output, written)
 
 
 def _require_none(named: Mapping[str, object], fidelity: str, planning: Planning) -> None:
@@ -88,19 +108,30 @@ def _require_none(named: Mapping[str, object], fidelity: str, planning: Planning
             raise UsageError(f"--{flag.replace('_', '-')} is for models: a program (.jsonl) is replayed as it is")
 
 
-def _finish(comparison: Comparison, html: Path | None, explain: bool, output: Output, written: Written) -> int:
+def _finish(comparison: Comparison, shown: ComparisonOutputs, output: Output, written: Written) -> int:
     """Write what was asked for; the exit status."""
+    if shown.brief:
+        return _brief(comparison.rows, output)
     from mcusim.report.compare.pairs import differences_lines
     from mcusim.report.compare.table import compare_table
 
     def text() -> str:
         if not comparison.ablation:
-            return compare_table(comparison.rows, explain)
-        return "\n".join([str(comparison), *(["", *differences_lines(comparison.rows)] if explain else [])])
+            return compare_table(comparison.rows, shown.explain)
+        return "\n".join([str(comparison), *(["", *differences_lines(comparison.rows)] if shown.explain else [])])
 
-    _write(html, comparison.rows, written.force)
+    _write(shown.html, comparison.rows, written.force)
     output.emit(text, comparison.to_json)
     return _status(comparison.rows)
+
+
+def _brief(rows: Sequence[Result], output: Output) -> int:
+    from mcusim.report.compare.brief import brief_json, brief_table, homeless
+
+    output.emit(lambda: brief_table(rows), lambda: brief_json(rows))
+    if models := homeless(rows):
+        fail(f"{', '.join(models[:5])}{', ...' if len(models) > 5 else ''} fits no board")
+    return 1 if models else 0
 
 
 def _programs(models: list[str], machines: list[str] | None, planning: Planning, how: ExecutionFlags) -> Comparison:

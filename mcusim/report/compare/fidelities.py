@@ -71,7 +71,7 @@ def both_table(replay: Result, emulate: Result, slowest: int = 10) -> str:
     lines += ["", f"Slowest operators ({len(shown)} of {len(operator_differences)})", *_operators(shown)]
     total = summary(operator_differences) or {}
     lines += ["", f"Operators differ by {total['median']:.1f} % in the median, {total['worst']:.1f} % at most."]
-    lines += ["", "Output", *(f"  {output_text(output)}" for output in emulate.outputs), ""]
+    lines += ["", "Output", *(line for output in emulate.outputs for line in wrapped(output_text(output))), ""]
     for result in (replay, emulate):
         lines += interval_lines(result.interval, f", {result.fidelity}")
     return "\n".join(lines).rstrip("\n")

@@ -40,16 +40,21 @@ class Pair:
 
     @property
     def ratio(self) -> str:
-        """``"external/internal latency 2.15 (1.91 to 2.43)"``."""
-        name, ratios = f"{self.label}/{self.base} latency", self.second.ratios
-        if ratios is not None:
-            return ratio_text(name, ratios.latency)
+        """``"external takes 2.15 times internal's time (1.91 to 2.43)"``."""
+        if self.second.ratios is not None:
+            return ratio_text("", self.second.ratios.latency, lambda times: times_text(self.label, self.base, times))
         longer, shorter = (row.value("latency_ms") or 0.0 for row in (self.second, self.first))
-        return f"{name} {longer / shorter:.2f}" if shorter else f"{name} -"
+        return times_text(self.label, self.base, f"{longer / shorter:.2f}" if shorter else "-")
 
     def energy(self) -> str:
         """What differs in energy; '' when nothing does."""
         return energy_sentence(self.first, self.second)
+
+
+def times_text(label: str, base: str, times: str) -> str:
+    """``"external takes 2.15 times internal's time"``."""
+    own = f"{base}'" if base.endswith("s") else f"{base}'s"
+    return f"{label} takes {times} times {f'the time of {base}' if ',' in base else f'{own} time'}"
 
 
 def by_model(results: Sequence[Result]) -> dict[str, list[Result]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from mcusim.report.compare.pairs import differences_lines, verdict_lines
+from mcusim.report.compare.pairs import differences_lines, times_text, verdict_lines
 from mcusim.report.flash_text import flash_notes
 from mcusim.report.run.changes import change_lines, change_texts
 from mcusim.report.run.interval_text import builds_text, interval_summary
@@ -46,7 +46,7 @@ def compare_table(results: Sequence[Result], explain: bool = False) -> str:
         table += period_lines(members)
     if explain and (why := differences_lines(results)):
         table += ["", *why]
-    flash = flash_notes([(f"{row.model} on {row.machine.name}", row.flash) for row in results if row.flash])
+    flash = flash_notes([(f"{row.model} on {row.machine.name}", row.label, row.flash) for row in results if row.flash])
     table += ["", *flash] if flash else []
     if verdict := verdict_lines(results):
         table = [*verdict, "", *table, *([] if explain else ["", "--explain says where the time goes"])]
@@ -133,7 +133,9 @@ def _cells(result: Result, exported: bool, units: _Units) -> list[str]:
 
 
 def _layout(groups: Sequence[tuple[str, tuple[str, ...]]], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Group titles, headings, rows; one blank inside a group and two between groups keep 80 columns."""
+    """Group titles, headings, rows; one blank inside a group and two between groups keep 80 columns. Columns without
+    a value are left out."""
+    groups, rows = _with_values(groups, rows)
     headings = [heading for _, group in groups for heading in group]
     widths = [max(len(row[i]) for row in (headings, *rows)) for i in range(len(headings))]
     titles, lines, start = [], [""] * (1 + len(rows)), 0
@@ -151,6 +153,19 @@ def _layout(groups: Sequence[tuple[str, tuple[str, ...]]], rows: Sequence[Sequen
     return ["".join(titles).rstrip(), *(line.rstrip() for line in lines)]
 
 
+def _with_values(
+    groups: Sequence[tuple[str, tuple[str, ...]]], rows: Sequence[Sequence[str]]
+) -> tuple[list[tuple[str, tuple[str, ...]]], list[list[str]]]:
+    """Without the columns, but the first, that have nothing but dashes."""
+    known = [number == 0 or any(cell != "-" for cell in cells) for number, cells in enumerate(zip(*rows, strict=True))]
+    kept, start = [], 0
+    for title, headings in groups:
+        left = tuple(heading for number, heading in enumerate(headings, start) if number < len(known) and known[number])
+        kept += [(title, left)] if left else []
+        start += len(headings)
+    return kept, [[cell for cell, use in zip(row, known, strict=True) if use] for row in rows]
+
+
 def _line(result: Result, line: str) -> str:
     if result.fits:
         return line
@@ -162,7 +177,7 @@ def _ratio_line(members: Sequence[Result]) -> list[str]:
     if pair is None:
         return []
     simulated, published = pair
-    line = f"external/tinyops latency: {simulated:.2f} simulated"
+    line = times_text("external", "tinyops", f"{simulated:.2f}")
     if published is not None:
         line += f", {published:.2f} measured, error {percent(error_percent(simulated, published))}"
     return [line]
@@ -189,7 +204,7 @@ def _footer(results: Sequence[Result], changes: Sequence[str]) -> list[str]:
         lines.append("arena: with a PAD before each padded strided window, as a PyTorch export has it;")
         lines.append("  that the published networks had these PADs is inferred, not published")
     if any("random weights" in text for result in results for text in result.assumptions):
-        lines.append("random weights: zoo networks have the published architecture and seeded random weights")
+        lines.append("random weights: published architectures with seeded random numbers")
     if several := max((len(result.invocations) for result in results), default=0):
         lines.append(f"invocations: figures are of the first of {several}; --json has them all")
     for name in dict.fromkeys(result.kernels for result in results if result.run is not None):

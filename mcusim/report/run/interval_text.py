@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from mcusim.results.measurement.interval import Interval, Range, RatioInterval
 from mcusim.text import UnitScale, columns, hanging_indent, pick_unit
@@ -92,9 +92,11 @@ def interval_lines(interval: Interval | None, label: str = "") -> list[str]:
     return hanging_indent(f"{head}: {interval_figures(interval)}. {interval_basis(interval)}")
 
 
-def ratio_text(name: str, interval: RatioInterval) -> str:
-    """``"external/tinyops 1.32 (1.21 to 1.44)"``, and that nothing can be claimed when 1 is inside."""
-    text = f"{name} {interval.simulated:.2f} ({interval.low:.2f} to {interval.high:.2f})"
+def ratio_text(name: str, interval: RatioInterval, words: Callable[[str], str] | None = None) -> str:
+    """``"external/tinyops 1.32 (1.21 to 1.44)"``, and that nothing can be claimed when 1 is inside; ``words`` says the
+    ratio otherwise."""
+    ratio = f"{interval.simulated:.2f}"
+    text = f"{words(ratio) if words else f'{name} {ratio}'} ({interval.low:.2f} to {interval.high:.2f})"
     return text if interval.differs else f"{text}: no difference can be claimed"
 
 

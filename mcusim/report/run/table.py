@@ -88,7 +88,8 @@ def _operators(run: Run, slowest: int) -> list[str]:
 
 
 def _outputs(result: Result) -> list[str]:
-    return ["", "Output", *(f"  {output_text(output)}" for output in result.outputs)] if result.outputs else []
+    lines = [line for output in result.outputs for line in wrapped(output_text(output))]
+    return ["", "Output", *lines] if lines else []
 
 
 def _summary(result: Result, run: Run) -> list[str]:
