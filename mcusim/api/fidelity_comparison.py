@@ -55,5 +55,8 @@ def simulate_both(graph: Graph, machine: Machine, chosen: Settings) -> FidelityC
     first = chosen.replayed(replace(kernels, name=profile.name))
     replayed = simulate_loaded(graph, machine, first)
     if isinstance(replayed.negative, DoesNotFit):
-        return FidelityComparison(replayed, replace(replayed, kernels=compiled.name, fidelity="emulate"))
+        assert replayed.request is not None  # it was simulated here
+        request = replace(replayed.request, settings=replace(chosen, fidelity="emulate"))
+        emulated = replace(replayed, kernels=compiled.name, fidelity="emulate", request=request)
+        return FidelityComparison(replayed, emulated)
     return FidelityComparison(replayed, simulate_loaded(graph, machine, replace(chosen, fidelity="emulate")))

@@ -10,6 +10,7 @@ from mcusim.errors import DoesNotFit, InputError, KernelFault, UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.results import KernelOutput, Result, assumptions, energy
+from mcusim.results.duty import require_mode
 from mcusim.results.flash import FlashUse
 from mcusim.run_config.input_tensors import SEED, input_series
 from mcusim.run_config.run_options import CODE, INVOCATIONS, OPERATOR_OVERHEAD, STACK_REGION
@@ -55,6 +56,10 @@ def run_or_reason(request: RunRequest, machine: Machine, played: Run | None = No
 
 def _outcome(request: RunRequest, machine: Machine, played: Run | None) -> _Simulated | DoesNotFit | KernelFault:
     assert request.program is not None
+    if request.settings.period is not None:
+        peaks = request.program.header.peak_bytes
+        sdram = any(region.kind == "sdram" and peaks.get(region.name) for region in machine.memory.values())
+        require_mode(machine, request.settings.period, sdram)
     try:
         outcome = _replayed_once(request.settings, played)
         return outcome or _play(request.program, machine, request.settings, request.graph)
@@ -126,7 +131,7 @@ def _assumptions(run: Run, machine: Machine, request: RunRequest) -> tuple[str, 
     chosen, notes = request.settings, () if request.graph is None else request.graph.notes
     random = chosen.fidelity == "emulate" and chosen.inputs is None
     values = [f"input: random values, seed {SEED}; --input gives a real one"] if random else []
-    return (*assumptions(run, machine, chosen.period is not None), *notes, *values)
+    return (*assumptions(run, machine, chosen.period), *notes, *values)
 
 
 def _play(program: Program, machine: Machine, chosen: Settings, graph: Graph | None) -> _Simulated:

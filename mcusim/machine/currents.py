@@ -29,6 +29,7 @@ from mcusim.machine.description import (
     Region,
     RegulatorSetting,
     Sdram,
+    SleepMode,
 )
 from mcusim.units import hertz
 
@@ -80,6 +81,9 @@ class PowerTable:
     dma_per_mhz: float
     peripherals_per_mhz: float
     scale: Mapping[str, PowerScale]
+    mcu_supply: float | None
+    self_refresh: float | None
+    mode: Mapping[str, SleepMode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,10 @@ class Currents:
             qspi_idle=idle,
             peripherals=table.peripherals_per_mhz * clocks.core / 1e6,
             scale=self.scale(clocks.core, self.setting),
+            board=table.board,
+            mcu_supply=table.mcu_supply,
+            self_refresh=table.self_refresh,
+            modes=table.mode,
             followed=frozenset(name for name in drawn if self._moved(name, clocks)),
             **drawn,
         )

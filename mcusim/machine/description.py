@@ -290,6 +290,20 @@ class PowerScale:
 
 
 @dataclass(frozen=True, slots=True)
+class SleepMode:
+    """A mode (``name``: ``stop`` or ``standby``) in which the microcontroller draws ``current`` A at its own supply,
+    ``least`` to ``most`` where that is assumed. Seconds until code runs again (``wakeup``), and until oscillator and
+    PLL have the clock that the machine has (``restart``)."""
+
+    name: str
+    current: float
+    least: float
+    most: float
+    wakeup: float
+    restart: float
+
+
+@dataclass(frozen=True, slots=True)
 class Power:
     """Currents at ``supply`` and the machine's clocks: what the board draws in each state, and energy per byte moved.
 
@@ -307,6 +321,10 @@ class Power:
     qspi_idle: float = 0.0  # A of ``qspi_active`` that a QSPI draws while nothing reads it
     peripherals: float = 0.0  # A that the microcontroller's peripherals may draw besides ``run``, all of them on
     scale: PowerScale | None = None  # that of the regulator at the core's clock
+    board: float = 0.0  # A of ``run``, ``stalled`` and ``sleep`` that is not the microcontroller's
+    mcu_supply: float | None = None  # V of the microcontroller alone; None: ``supply``
+    self_refresh: float | None = None  # A of an SDRAM that refreshes itself; None: as ``sdram_active``
+    modes: Mapping[str, SleepMode] = field(default_factory=dict)  # by name, but for WFI
     followed: frozenset[str] = frozenset()  # the currents whose figures hold at another clock than the machine has
 
 

@@ -304,6 +304,18 @@ def duration(*clocks: str, positive: bool = False, default: Default | None = Non
     return Field(parse, default)
 
 
+def time_span() -> Field:
+    """A time in s, at most 1 s."""
+
+    def parse(value: object) -> float:
+        length = units.parse_duration(value)
+        if length.unit != "s" or length.value > 1:
+            raise RejectedError("must be a time of at most 1 s")
+        return float(length.value)
+
+    return Field(parse)
+
+
 def _bounded(
     parse_exact: Callable[[object], Any], low: float, high: float, rule: str, default: Default | None = None
 ) -> Field:
@@ -338,9 +350,9 @@ def current_per_clock(default: Default | None = None) -> Field:
     return _bounded(units.parse_current_per_clock, 0, 1, "a current per clock must be at most 1 A/MHz", default)
 
 
-def voltage() -> Field:
+def voltage(default: Default | None = None) -> Field:
     """A supply voltage in V."""
-    return _bounded(units.parse_voltage, 1, 60, "a supply must be more than 0 V and at most 60 V")
+    return _bounded(units.parse_voltage, 1, 60, "a supply must be more than 0 V and at most 60 V", default)
 
 
 def energy() -> Field:

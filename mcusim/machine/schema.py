@@ -38,6 +38,7 @@ from mcusim.machine.field_types import (
     power_of_two,
     size,
     text,
+    time_span,
     voltage,
 )
 from mcusim.units import hertz
@@ -317,6 +318,24 @@ SCALE: dict[str, Field] = {
     "sleep_static": current(),
     "sleep_per_mhz": current_per_clock(),
 }
+MODE: dict[str, Field] = {
+    "current": current(),
+    "least": current(Default(lambda scope: scope["current"], "")),
+    "most": current(Default(lambda scope: scope["current"], "")),
+    "wakeup": time_span(),
+    "restart": time_span(),
+}
+
+
+def _mode_name(name: str) -> None:
+    if name not in ("stop", "standby"):
+        raise RejectedError("is no mode: there are stop and standby")
+
+
+def _sleep_mode(name: str, values: dict[str, Any]) -> d.SleepMode:
+    return d.SleepMode(name=name, **values)
+
+
 POWER: dict[str, Field | Table | Each] = {
     "supply": voltage(),
     "run": current_at(),
@@ -332,6 +351,9 @@ POWER: dict[str, Field | Table | Each] = {
     "dma_per_mhz": current_per_clock(_FLAT),
     "peripherals_per_mhz": current_per_clock(_PERIPHERALS),
     "scale": Each(lambda _: Table(SCALE, lambda name, values: d.PowerScale(name=name, **values)), absent="defaults"),
+    "mcu_supply": voltage(Default(lambda _: None, "")),
+    "self_refresh": current(Default(lambda _: None, "")),
+    "mode": Each(lambda _: Table(MODE, _sleep_mode), absent="defaults", key=_mode_name),
 }
 
 

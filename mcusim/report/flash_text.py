@@ -29,6 +29,7 @@ def flash_text(flash: FlashUse) -> str:
     """What is used of each, and the largest part."""
     used = [
         f"{size(bytes)} of {size(flash.sizes[region])}{'' if region == 'flash' else f' {region}'}"
+        f"{f' ({size(bytes - flash.sizes[region])} too many)' if bytes > flash.sizes[region] else ''}"
         for region, bytes in flash.used.items()
     ]
     most = max(flash.parts, key=lambda part: part.bytes, default=None)

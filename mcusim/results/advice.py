@@ -38,7 +38,7 @@ class LimitCheck:
 class WayOut:
     """One way that was tried and meets every limit: ``what`` is changed, and the ``command`` that gives its figures.
 
-    ``other_board``: it is on another machine.
+    ``other_board``: it is on another machine. ``interval_ms``: low and high of its latency.
     """
 
     what: str
@@ -50,6 +50,7 @@ class WayOut:
     peak_sram_bytes: int
     flash_bytes: int
     other_board: bool = False
+    interval_ms: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,9 @@ class Advice(Displayed):
         ``ways_failed``, not the steps to take next."""
         return {
             "limits": [asdict(limit) | {"met": limit.met} for limit in self.limits],
-            "ways_out": [asdict(way) for way in self.ways_out],
+            "ways_out": [
+                asdict(way) | {"interval_ms": way.interval_ms and list(way.interval_ms)} for way in self.ways_out
+            ],
             "ways_tried": self.tried,
             "closest_way": self.closest,
             "ways_note": self.note,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mcusim.machine.description import Figure, Machine, Power
 from mcusim.results.cautions import EXTERNAL, uncached, unpaid
 from mcusim.results.energy import uses, waiting
+from mcusim.run_config.period import MCU, STOP, WFI, Period
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -15,18 +16,18 @@ if TYPE_CHECKING:
 _OSCILLATOR = "core.external_clock"  # no cycles depend on it; a clock that was made of it has its basis
 
 
-def assumptions(run: Run, machine: Machine, sleeps: bool = False) -> tuple[str, ...]:
+def assumptions(run: Run, machine: Machine, asked: Period | None = None) -> tuple[str, ...]:
     """Every machine figure with basis ``assumed`` or ``calibrated`` that the run depends on, then which external
     memories the machine's energy or its cache leaves out, then what the engine and the model say (kernel profile,
     random weights, warnings), without repetitions.
 
     A region counts when the program keeps bytes there or the run moved bytes there, a DMA controller when it moved
-    any, a power figure when :func:`~mcusim.results.energy.energy` uses it (that of sleep when it ``sleeps``), cache
-    maintenance when there was some. Core, bus and the other cache figures always count.
+    any, a power figure when :func:`~mcusim.results.energy.energy` uses it (those of sleep when a period is ``asked``
+    for), cache maintenance when there was some. Core, bus and the other cache figures always count.
 
     Not modelled: figures of devices the run does not touch, and those with basis ``datasheet`` or ``measured``.
     """
-    lines = [_line(figure) for figure in machine.figures.values() if _counts(figure, run, machine, sleeps)]
+    lines = [_line(figure) for figure in machine.figures.values() if _counts(figure, run, machine, asked)]
     lines += [text for _, text in unpaid(set(_regions(run)), machine)]
     lines += [text for text, _ in uncached(set(_regions(run)), machine)]
     lines += run.assumptions
@@ -68,7 +69,7 @@ def _line(figure: Figure) -> str:
     return f"{figure.key} = {figure.text} ({figure.basis}{source})"
 
 
-def _counts(figure: Figure, run: Run, machine: Machine, sleeps: bool) -> bool:
+def _counts(figure: Figure, run: Run, machine: Machine, asked: Period | None) -> bool:
     if figure.basis not in ("assumed", "calibrated") or figure.key == _OSCILLATOR:
         return False
     table, _, rest = figure.key.partition(".")
@@ -84,14 +85,23 @@ def _counts(figure: Figure, run: Run, machine: Machine, sleeps: bool) -> bool:
     if table == "dma":
         return any(lane.partition(".")[0] == name for lane in run.busy)
     if table == "power":
-        if rest == "sleep":
-            return sleeps
+        if rest in ("sleep", "mcu_supply", "self_refresh") or name == "mode":
+            return asked is not None and _asleep(rest, asked, uses(run, machine, "sdram"))
         if rest == "stalled":
             return waiting(run.by_cause) > 0 and machine.power.stalled not in (None, machine.power.run)
         kinds = {kind for kind in EXTERNAL if uses(run, machine, kind)}
         moved = any(lane != "core" for lane in run.busy)
         return _power_counts(machine.power, rest, set(_regions(run)), kinds, moved)
     return not figure.key.endswith(".maintenance") or bool(run.by_cause.get("maintenance"))
+
+
+def _asleep(key: str, asked: Period, refreshed: bool) -> bool:
+    """Whether ``power.<key>`` is in the energy of what is between two inferences."""
+    if key == "mcu_supply":
+        return asked.domain == MCU
+    if key == "self_refresh":
+        return refreshed and asked.sleep == STOP and asked.domain != MCU
+    return asked.sleep == (key.split(".")[1] if "." in key else WFI)
 
 
 def _fetches_past_caches(machine: Machine, name: str) -> bool:

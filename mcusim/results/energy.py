@@ -1,15 +1,12 @@
-"""Energy of a run: the machine's power table times what the run recorded, in total, by operator and by consumer; and of
-a period of runs with sleep in between."""
+"""Energy of a run: the machine's power table times what the run recorded, in total, by operator and by consumer."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from math import inf
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from mcusim.machine.description import DeviceKind, Machine
-from mcusim.run_config.period import Battery, Period
+from mcusim.machine.description import DeviceKind, Machine, Power
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
@@ -56,7 +53,8 @@ def energy(run: Run, machine: Machine) -> Energy:
     used when the program keeps a buffer there or the run moved bytes there. A run of zero cycles has zero energy and
     current.
 
-    The currents are those at the machine's clocks (:mod:`mcusim.machine.currents`); :func:`duty` adds sleep.
+    The currents are those at the machine's clocks (:mod:`mcusim.machine.currents`);
+    :mod:`mcusim.results.duty` adds sleep.
 
     Not modelled: start-up (copying weights to SDRAM), temperature and supply spread, the dependence of the
     core's current on its instruction mix (polling for a DMA counts as running), and the difference between reads and
@@ -84,7 +82,11 @@ def waiting(by_cause: Mapping[str, int]) -> int:
 
 def delivered(machine: Machine, usage: Usage) -> Energy:
     """The formula of :func:`energy` for whatever ``usage`` says."""
-    power = machine.power
+    return delivered_by(machine.power, usage)
+
+
+def delivered_by(power: Power, usage: Usage) -> Energy:
+    """:func:`delivered` with the currents of ``power``."""
     current = power.run
     current += power.sdram_active if "sdram" in usage.external else 0.0
     current += power.qspi_active if "qspi" in usage.external else 0.0
@@ -101,107 +103,6 @@ def with_peripherals(of: Energy, machine: Machine) -> float:
     """``of`` over a run on ``machine``, with all of the peripherals on that ``run`` is without, over itself."""
     more = machine.power.supply * machine.power.peripherals * of.latency_ms
     return 1 + more / of.energy_mj if of.energy_mj > 0 else 1.0
-
-
-SLEEP_BAND = (0.8, 3.7)
-"""What a current asleep may be in parts of the tables', which have the peripherals off: 0.8, as the run current of one
-part differs by 20 % between measurements (power of the NUCLEO-L4R5ZI in MLPerf Tiny), to 3.7 with all peripherals on
-(STM32F429: 78 against 21 mA, STM32F722: 82 against 24, STM32H743: 136 against 51; ST DS9405, DS11853, DS12110)."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatteryLife:
-    """How long ``battery`` lasts; ``by`` says what was divided: its charge, or its energy."""
-
-    battery: Battery
-    hours: float
-    by: str
-    overload: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """``battery``, ``hours``, ``by``, ``overload`` as plain data."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Duty:
-    """An inference every ``period_ms``, asleep in the rest. ``met``: the period is no shorter than the inference; if
-    not, energy, power, current and battery life are None. ``energy_mj`` is one period's, ``sleep_mj`` of it asleep,
-    ``interval_mj`` where measurements of it are expected.
-    """
-
-    period_ms: float
-    latency_ms: float
-    met: bool
-    sleep_current_ma: float
-    sleep_mj: float | None = None
-    energy_mj: float | None = None
-    mean_power_mw: float | None = None
-    mean_current_ma: float | None = None
-    battery: BatteryLife | None = None
-    interval_mj: tuple[float, float] | None = None
-
-    def within(self, run_mj: tuple[float, float]) -> Duty:
-        """With ``interval_mj``, where a measurement of a period is expected when one of the run is within ``run_mj``.
-
-        Asleep it is :data:`SLEEP_BAND` around the current, for which there is no published row.
-        """
-        if self.sleep_mj is None:
-            return self
-        ends = zip(run_mj, SLEEP_BAND, strict=True)
-        low, high = (run + factor * self.sleep_mj for run, factor in ends)
-        return replace(self, interval_mj=(low, high))
-
-    def to_json(self) -> dict[str, Any]:
-        """Its fields as plain data."""
-        return asdict(self) | {"interval_mj": None if self.interval_mj is None else list(self.interval_mj)}
-
-
-def duty(machine: Machine, usage: Usage, asked: Period) -> Duty:
-    """Energy for each period of a run that is repeated, the core asleep (WFI) in between.
-
-    ::
-
-        E     = E_run + V x (T - t) x (sleep + [sdram_active if used] + [the part of qspi_active that needs no clock])
-        P     = E / T
-        life  = charge / (P / V)        where the cell's voltage is at least the supply's
-              = charge x U / P          else
-
-    A linear regulator passes the current on, whatever the cell's voltage ``U`` above the supply's; below it a boost
-    converter without loss is taken. SDRAM stays refreshed and clocked, as its contents are needed next time.
-
-    Not modelled: waking up and changing clocks, a slower clock while asleep, STOP modes, self-refresh of the SDRAM; of
-    the cell what it loses by itself, by large currents, by cold and with age, and the voltage below which it is empty.
-    """
-    power, period = machine.power, float(asked.seconds)
-    asleep = power.run if power.sleep is None else power.sleep
-    asleep += power.sdram_active if "sdram" in usage.external else 0.0
-    asleep += power.qspi_idle if "qspi" in usage.external else 0.0
-    result = Duty(1e3 * period, 1e3 * usage.seconds, usage.seconds <= period, 1e3 * asleep)
-    if not result.met:
-        return result
-    active = delivered(machine, usage)
-    sleeping = power.supply * (period - usage.seconds) * asleep
-    watts = (active.energy_mj / 1e3 + sleeping) / period
-    peak = max(active.supply_current_ma, result.sleep_current_ma)
-    return replace(
-        result,
-        sleep_mj=1e3 * sleeping,
-        energy_mj=active.energy_mj + 1e3 * sleeping,
-        mean_power_mw=1e3 * watts,
-        mean_current_ma=1e3 * watts / power.supply,
-        battery=None if asked.battery is None else _life(asked.battery, power.supply, watts, peak),
-    )
-
-
-def _life(cell: Battery, supply: float, watts: float, peak_ma: float) -> BatteryLife:
-    """Of a ``cell`` that delivers ``watts`` at ``supply`` V on average and ``peak_ma`` at most."""
-    linear = cell.voltage >= supply
-    drawn = (1e3 * watts / supply) if linear else 1e3 * watts / cell.voltage
-    hours = cell.capacity_mah / drawn if drawn else inf
-    by = "charge, a linear regulator" if linear else "energy, a boost converter without loss"
-    overload = cell.most_ma is not None and peak_ma * (1 if linear else supply / cell.voltage) > cell.most_ma
-    return BatteryLife(cell, hours, by, overload)
 
 
 def uses(run: Run, machine: Machine, kind: DeviceKind) -> bool:

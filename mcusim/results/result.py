@@ -18,7 +18,8 @@ from mcusim.program.order import program_graph
 from mcusim.program.unknown_operators import left_out
 from mcusim.results.advice import Advice
 from mcusim.results.by_operator import OperatorResult, operator_json, operator_results, outside
-from mcusim.results.energy import Duty, Energy, duty, usage
+from mcusim.results.duty import Duty, duty
+from mcusim.results.energy import Energy, usage
 from mcusim.results.flash import FlashUse
 from mcusim.results.measurement.interval import Interval, Ratios
 from mcusim.results.measurement.measured import KernelOutput, Measured, error_percent, output_json
@@ -115,7 +116,10 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
         if period is None or self.run is None:
             return None
         result = duty(self.machine, usage(self.run, self.machine), period)
-        return result if self.interval is None else result.within(self.interval.energy_mj)
+        if self.interval is None or self.energy is None or not self.energy.energy_mj:
+            return result
+        share = result.run_mj / self.energy.energy_mj  # of the board's, in the domain that was asked for
+        return result.within((share * self.interval.energy_mj[0], share * self.interval.energy_mj[1]))
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from mcusim.errors import UnitError, UsageError
 from mcusim.units import parse_duration, parse_voltage, quoted
 
 _CELL = re.compile(r"(\d+(?:_\d+)*(?:\.\d+)?)\s*(mAh|Ah)\s+(\S+\s*m?V)", re.ASCII)
+WFI, STOP, STANDBY = SLEEPS = ("wfi", "stop", "standby")
+BOARD, MCU = DOMAINS = ("board", "mcu")
 _LONGEST = Fraction(366 * 86_400)  # s
 
 
@@ -73,17 +75,21 @@ def _cell(
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """An inference every ``seconds``; the core sleeps in what is left of them."""
+    """An inference every ``seconds``; the core sleeps in what is left of them, as ``sleep`` says (:data:`SLEEPS`).
+    ``domain`` (:data:`DOMAINS`) is whose energy counts."""
 
     seconds: Fraction
     battery: Battery | None = None
+    sleep: str = WFI
+    domain: str = BOARD
 
     @classmethod
-    def of(cls, period: str | None, battery: str | None = None) -> Period | None:
+    def of(cls, period: str | None, battery: str | None = None, sleep: str = WFI, domain: str = BOARD) -> Period | None:
         """Of texts: ``"1 s"``, and what :meth:`Battery.of` takes; None without a period. Raises UsageError."""
         if period is None:
-            if battery is not None:
-                raise UsageError("--battery needs --period: how often an inference is wanted")
+            others = {"battery": battery is not None, "sleep": sleep != WFI, "domain": domain != BOARD}
+            if named := next((name for name, chosen in others.items() if chosen), None):
+                raise UsageError(f"--{named} needs --period: how often an inference is wanted")
             return None
         try:
             length = parse_duration(period)
@@ -91,4 +97,4 @@ class Period:
             raise UsageError(f"--period {error}") from None
         if length.unit != "s" or not 0 < length.value <= _LONGEST:
             raise UsageError(f'--period {quoted(period)}: must be a time above zero and at most a year, such as "1 s"')
-        return cls(length.value, None if battery is None else Battery.of(battery))
+        return cls(length.value, None if battery is None else Battery.of(battery), sleep, domain)

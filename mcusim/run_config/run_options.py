@@ -11,10 +11,10 @@ from inspect import Parameter, Signature, signature
 from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
 
 from mcusim.errors import UsageError
-from mcusim.plan.options import NONE, Option, OptionValues, region, whole
+from mcusim.plan.options import NONE, Option, OptionValues, choice, region, whole
 from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.plan.registry import declared_options, takers
-from mcusim.run_config.period import Battery, Period
+from mcusim.run_config.period import BOARD, DOMAINS, SLEEPS, WFI, Battery, Period
 from mcusim.units import quoted
 
 P = ParamSpec("P")
@@ -54,9 +54,17 @@ INVOCATIONS = whole(
 )
 PERIOD = _text("period", "TIME", 'An inference this often, asleep in the rest: "1 s". Energy for each.', Period.of)
 BATTERY = _text("battery", "CELL", 'How long it lasts, with --period: CR2032 ..., or "1000 mAh 3.7 V".', Battery.of)
+SLEEP = choice(
+    "sleep", SLEEPS, WFI, metavar="MODE",
+    help="How it sleeps, with --period: wfi (default; clocks on), stop, or standby, which loses the RAM.",
+)  # fmt: skip
+DOMAIN = choice(
+    "domain", DOMAINS, BOARD, metavar="NAME",
+    help="Whose energy a period is of: board (default), or mcu: the microcontroller alone.",
+)  # fmt: skip
 EXECUTION: tuple[Option[Any], ...] = (CODE, STACK_REGION, OPERATOR_OVERHEAD, INVOCATIONS)
 """How kernels are executed: what a saved program leaves open."""
-REPEATED: tuple[Option[Any], ...] = (PERIOD, BATTERY)
+REPEATED: tuple[Option[Any], ...] = (PERIOD, BATTERY, SLEEP, DOMAIN)
 """How often a result is wanted; no cycle depends on it."""
 RUN = (*EXECUTION, *REPEATED)
 
@@ -75,6 +83,8 @@ class RunKeywords(PolicyOptions, ExecutionKeywords, total=False):
 
     period: str | None
     battery: str | None
+    sleep: str | None
+    domain: str | None
 
 
 class RunOptions(OptionValues):
@@ -85,7 +95,7 @@ class RunOptions(OptionValues):
     @property
     def period(self) -> Period | None:
         """How often an inference is wanted, and the cell. Raises UsageError for a cell without a period."""
-        return Period.of(self[PERIOD], self[BATTERY])
+        return Period.of(self[PERIOD], self[BATTERY], self[SLEEP], self[DOMAIN])
 
 
 def documented(*options: Option[Any], plans: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:

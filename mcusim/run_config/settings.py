@@ -19,7 +19,7 @@ from mcusim.run_config.film_window import FilmWindow
 from mcusim.run_config.input_tensors import Input
 from mcusim.run_config.kernel_choice import FIDELITIES, Kernels, require_callable, resolve
 from mcusim.run_config.period import Period
-from mcusim.run_config.run_options import BATTERY, PERIOD, RUN, STACK_REGION, RunOptions
+from mcusim.run_config.run_options import BATTERY, DOMAIN, PERIOD, RUN, SLEEP, STACK_REGION, RunOptions
 
 Kinds = tuple[tuple[type, ...], str]
 ModelArg: Kinds = (str, Path, Graph), "a path, a name of `mcusim models` or a Graph"
@@ -147,7 +147,7 @@ def base_settings(
     own = RunOptions.of(RUN, run or {})
     _require_emulation(fidelity, {"input": inputs, "max-instructions": most, STACK_REGION.flag: own[STACK_REGION]})
     chosen = plan_options(costs=_costs(costs), **(plan or {}))
-    Period.of(own[PERIOD], own[BATTERY])
+    Period.of(own[PERIOD], own[BATTERY], own[SLEEP], own[DOMAIN])
     if not isinstance(kernels, Kernels):
         kernels = resolve(kernels, fidelity, chosen.runtime)
     require_callable(kernels, chosen.runtime)

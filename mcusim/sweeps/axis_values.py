@@ -10,7 +10,7 @@ from typing import Any
 from mcusim.errors import UnitError, UsageError
 from mcusim.machine.document import show
 from mcusim.plan import Option, declared_options
-from mcusim.run_config.run_options import CODE, OPERATOR_OVERHEAD, PERIOD
+from mcusim.run_config.run_options import CODE, DOMAIN, OPERATOR_OVERHEAD, PERIOD, SLEEP
 from mcusim.sweeps.expressions import Value
 from mcusim.units import quantity_parts, quoted
 
@@ -21,7 +21,7 @@ REGIONS = ("weights", "code")  # options that name one
 
 OPTIONS: Mapping[str, Option[Any]] = {
     **declared_options(),
-    **{option.name: option for option in (CODE, OPERATOR_OVERHEAD, PERIOD)},
+    **{option.name: option for option in (CODE, OPERATOR_OVERHEAD, PERIOD, SLEEP, DOMAIN)},
 }
 """Axes that are options: of a plan, and what of a run a row depends on."""
 # options of `mcusim run` that are short for a machine key

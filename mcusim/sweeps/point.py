@@ -30,11 +30,11 @@ from mcusim.plan.options import PATCH_MACS, PATCHES, RUNTIME, without_effect
 from mcusim.plan.policies.tinyops import BUFFER_SIZES
 from mcusim.program.program import Program
 from mcusim.program.unknown_operators import Costs, left_out
-from mcusim.results.energy import Usage, delivered, duty, usage
+from mcusim.results.duty import duty
+from mcusim.results.energy import Usage, delivered, usage
 from mcusim.results.result import peak_on_chip
 from mcusim.run_config.period import Period
-from mcusim.run_config.run_options import CODE
-from mcusim.run_config.run_options import PERIOD as PERIOD_OPTION
+from mcusim.run_config.run_options import CODE, DOMAIN, REPEATED, SLEEP
 from mcusim.run_config.settings import RunRequest, Settings, settings, split
 from mcusim.runtime.patches import AUTO
 from mcusim.runtime.runtime import find_runtime
@@ -52,6 +52,7 @@ Read = tuple[str, str, bool]  # the same of a model, and whether it may have unk
 
 _LAYOUT = re.compile(r"^core\.isa$|^cache\.|\.(size|base|aliases|attribute|device|data_lines|data_ways|unified)$")
 """Machine keys that may change which accesses get past the caches, or where anything lies."""
+_ASLEEP = {option.name for option in REPEATED}  # no cycle depends on them
 _run_cache = RunCache()
 _one_at_a_time = Lock()  # a Dask worker may have several threads
 
@@ -100,7 +101,7 @@ def shares(work: SharedWork, point: Point) -> tuple[Any, ...]:
     """Points for which this is equal have one run, which the process that has one of them keeps."""
     inputs: dict[str, Any] = dict(zip(work.inputs, point, strict=True))
     keys = [(key, repr(value)) for key, value in _machine_keys(inputs).items() if not key.startswith("power.")]
-    taken = [key for key in inputs if key in OPTIONS and key != "period" and _has_effect(key, inputs)]
+    taken = [key for key in inputs if key in OPTIONS and key not in _ASLEEP and _has_effect(key, inputs)]
     options = [repr(inputs[key]) for key in taken]
     return (*(inputs[name] for name in BASE), *options, *keys)
 
@@ -110,7 +111,7 @@ def shares_accesses(work: SharedWork, point: Point) -> tuple[Any, ...]:
     after two of them what gets past the caches."""
     inputs: dict[str, Any] = dict(zip(work.inputs, point, strict=True))
     keys = [(key, repr(value)) for key, value in _machine_keys(inputs).items() if _LAYOUT.search(key)]
-    options = [repr(inputs[key]) for key in inputs if key in OPTIONS and key != "period"]
+    options = [repr(inputs[key]) for key in inputs if key in OPTIONS and key not in _ASLEEP]
     return (*(inputs[name] for name in BASE), *options, *keys)
 
 
@@ -156,9 +157,11 @@ def _outputs(work: SharedWork, inputs: Mapping[str, Any]) -> Row:
 
 def _period(machine: Machine, used: Usage, inputs: Mapping[str, Any]) -> Row:
     """What each period takes, where one is asked for; nothing of a period that is not met."""
-    asked = Period.of(inputs.get("period"))
-    if asked is None:
+    if inputs.get("period") is None:
         return dict.fromkeys(PERIOD) if "period" in inputs else {}
+    chosen = (option.parse_or_default(inputs.get(option.name)) for option in (SLEEP, DOMAIN))
+    asked = Period.of(inputs["period"], None, *chosen)
+    assert asked is not None  # there is one
     result = duty(machine, used, asked)
     return dict(zip(PERIOD, (result.energy_mj, result.mean_power_mw, result.sleep_current_ma), strict=True))
 
@@ -243,7 +246,7 @@ def _settings(work: SharedWork, inputs: Mapping[str, Any]) -> Settings:
     return settings(
         inputs["policy"],
         replace(kernels, named=work.named),
-        *split({name: value for name, value in arguments.items() if name != PERIOD_OPTION.name}),
+        *split({name: value for name, value in arguments.items() if name not in _ASLEEP}),
         fidelity=inputs["fidelity"],
         costs=dict(work.costs),
     )

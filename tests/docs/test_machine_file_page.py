@@ -24,7 +24,8 @@ def expected() -> set[str]:
     for _, fields in schema.DEVICES.values():
         found |= set(keys(fields, "memory.NAME."))
     found |= {"name", "title", "part", "extends", "power.energy_per_byte.REGION"} - {"power.energy_per_byte"}
-    found = {key for key in found if key != "power.scale"} | set(keys(schema.SCALE, "power.scale.NAME."))
+    found -= {"power.scale", "power.mode"}
+    found |= {*keys(schema.SCALE, "power.scale.NAME."), *keys(schema.MODE, "power.mode.NAME.")}
     found -= {"power.energy_per_byte", "peripherals.NAME.reads", "peripherals.NAME.mirrors"}
     mirrors = {"peripherals.NAME.mirrors.OFFSET.mask", "peripherals.NAME.mirrors.OFFSET.shift"}
     return found | {"peripherals.NAME.reads.OFFSET"} | mirrors

@@ -9,7 +9,8 @@ import pytest
 
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
-from mcusim.results.energy import Usage, delivered, duty
+from mcusim.results.duty import duty
+from mcusim.results.energy import Usage, delivered
 from mcusim.run_config.period import Battery, Period
 
 # 5 V, 96 mA running, 30 mA asleep, 35 mA of SDRAM, 5 mA of QSPI flash, 4.8924 of them for reads

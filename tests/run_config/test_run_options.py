@@ -20,7 +20,7 @@ from mcusim.run_config.settings import settings
 BOARD = "stm32f746g-disco"
 VALUES: dict[str, Any] = {
     "code": "itcm", "stack_region": "sram2", "operator_overhead": 7, "invocations": 2, "period": "1 s",
-    "battery": "CR2032",
+    "battery": "CR2032", "sleep": "stop", "domain": "mcu",
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def check_limits(result: Result, limits: RunLimits) -> tuple[LimitCheck, ...]:
         checks.append(LimitCheck("latency", "ms", float(limits.latency.cycles(clock) / clock * 1000), _ms(result)))
     period = None if result.request is None else result.request.settings.period
     if period is not None:
-        checks.append(LimitCheck("period", "ms", float(period.seconds * 1000), _ms(result)))
+        checks.append(LimitCheck("period", "ms", float(period.seconds * 1000), _awake(result)))
     if limits.energy is not None:
         checks.append(LimitCheck("energy", "mJ", float(limits.energy * 1000), _mj(result)))
     if limits.sram is not None:
@@ -55,6 +55,12 @@ def _in_flash(flash: FlashUse | None, machine: Machine) -> int | None:
     if flash is None:
         return None
     return sum(size for name, size in flash.used.items() if machine.memory[name].kind == "flash")
+
+
+def _awake(result: Result) -> float | None:
+    """Milliseconds of the inference, and of waking up for it."""
+    latency, duty = _ms(result), result.duty
+    return latency if latency is None or duty is None else latency + duty.wake_ms
 
 
 def _ms(result: Result) -> float | None:

@@ -13,6 +13,7 @@ from mcusim.results import Result
 from mcusim.results.advice import NextStep
 from mcusim.run_config.command_line import Options, run_command
 from mcusim.run_config.kernel_choice import resolve
+from mcusim.run_config.period import STOP, WFI
 from mcusim.runtime.runtime import inference_engines
 
 WAITS = ("flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
@@ -31,6 +32,10 @@ def next_steps(result: Result, model: str, options: Options) -> tuple[NextStep, 
 def _steps(result: Result, model: str, options: Options, board: Options) -> Iterator[NextStep]:
     assert result.run is not None
     waits = sum(result.run.by_cause.get(cause, 0) for cause in WAITS) / max(1, result.run.cycles)
+    duty = result.duty
+    if duty is not None and duty.sleep == WFI and STOP in result.machine.power.modes:
+        text = "asleep in stop, not with the clocks on"
+        yield NextStep(text, run_command(model, {**options, "sleep": STOP}))
     external = any(region.kind == "sdram" for region in result.machine.memory.values())
     if waits >= MUCH and external:
         text = f"{100 * waits:.0f} % of the cycles wait for memories; other policies side by side"

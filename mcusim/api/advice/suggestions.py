@@ -169,7 +169,7 @@ class _Trials:
             lacks = (
                 "a kernel faults"
                 if reason is None
-                else f"{size(reason.needed - reason.available)} too many for {reason.region}"
+                else f"over by {size(reason.needed - reason.available)} of {reason.region}"
             )
             return _Tried(change, None, 1 + short, str(result.negative), lacks, ran=False)
         over = [check for check in check_limits(result, self.limits) if not check.met]
@@ -177,7 +177,7 @@ class _Trials:
             worst = max(over, key=lambda check: (check.over or 0) / max(check.limit, 1e-9))
             why = ", ".join(exceeded_text(check) for check in over)
             lacks = ", ".join(f"{limit_name(check)} {shown(check.over, check.unit)}" for check in over)
-            return _Tried(change, None, (worst.over or 0) / max(worst.limit, 1e-9), why, f"{lacks} too much")
+            return _Tried(change, None, (worst.over or 0) / max(worst.limit, 1e-9), why, f"over by {lacks}")
         return _Tried(change, self._way(result, change), 0.0, "")
 
     def _way(self, result: Result, change: Change) -> WayOut:
@@ -193,6 +193,7 @@ class _Trials:
             energy_mj=None if result.energy is None else result.energy.energy_mj,
             peak_sram_bytes=sram_bytes(result) or 0,
             flash_bytes=flash_bytes(result) or 0,
+            interval_ms=None if result.interval is None else result.interval.latency_ms,
             other_board="machine" in change.options,
         )
 

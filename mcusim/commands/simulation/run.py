@@ -112,10 +112,19 @@ class Shown:
 
         named = set(options.comma_list(self.show, "--show") or ())
         if unknown := sorted(named - {*SECTIONS}):
-            raise UsageError(f"--show {unknown[0]!r}: no such section; choose from: {', '.join(SECTIONS)}")
+            raise UsageError(
+                f"--show {unknown[0]!r}: no such section; choose from: {', '.join(SECTIONS)}; --all has all"
+            )
         named |= {"operators"} if self.operators is not None else set()
         named |= {"assumptions"} if self.assumptions else set()
         return [name for name in SECTIONS if name in named]
+
+    def check(self, fidelity: str) -> None:
+        """Raise UsageError for a section that is none, and for what two fidelities side by side do not have."""
+        named = {"--show": self.sections and self.show, "--all": self.everything, "--assumptions": self.assumptions}
+        first = next((name for name, value in named.items() if value), None)
+        if fidelity == "both" and first:
+            raise UsageError(f"{first} is for a single fidelity; --fidelity both has a table of its own")
 
     def text(self, result: Result) -> str:
         """What is printed of ``result``. Raises UsageError."""
@@ -158,7 +167,8 @@ def run(
       mcusim run ds-cnn --policy tinyops --variant 2023 --sram-budget "64 KiB"
       mcusim run ds-cnn --period "1 s" --battery CR2032
     """
-    limits, _ = most.limits, shown.sections
+    limits = most.limits
+    shown.check(fidelity)
     files = _files([model, planned.machine, planned.kernels], fidelity, values, views, written)
     with (bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         chosen = planned.settings(fidelity, {**how, **repeated}, values, step, views.window)
@@ -286,7 +296,7 @@ def replay(
       mcusim replay traces/ds-cnn-internal.jsonl --set core.clock="200 MHz"
       mcusim replay program.jsonl --fidelity emulate --model vww_96_int8.tflite
     """
-    _ = shown.sections
+    shown.check(fidelity)
     files = _files([trace, model, target.machine, target.kernels], fidelity, values, views, written)
     with (bar if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
         result = _play(trace, target, fidelity, model, files, how, step)

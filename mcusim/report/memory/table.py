@@ -69,7 +69,7 @@ def _end(plan: MemoryPlan, written: Sequence[Path], assumptions: bool) -> list[s
     lines += ["", *wrapped(f"not counted: {left_out}the stack")]
     lines += ["", *_assumptions(plan, assumptions)] if plan.assumptions else []
     lines += [line for note in plan.graph.notes for line in wrapped(note)]
-    return lines + [f"warning: {warning}" for warning in plan.graph.warnings]
+    return lines + [line for warning in plan.graph.warnings for line in hanging_indent(f"warning: {warning}")]
 
 
 def _answer(plan: MemoryPlan) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from mcusim.report.run.interval_text import ends_text
 from mcusim.results.advice import RULE, Advice, Attempt, LimitCheck, WayOut
-from mcusim.text import WIDTH, columns, quantity, size, wrapped
+from mcusim.text import WIDTH, columns, pick_unit, quantity, size, wrapped
 
 _TITLES = {"sram": "SRAM"}
 
@@ -34,11 +35,15 @@ def ways_lines(advice: Advice, most: int | None = None) -> list[str]:
     if advice.ways_out:
         lines += ["", "Ways out", *wrapped(f"{advice.note}; {RULE}")]
         for number, way in enumerate(advice.ways_out[:most], 1):
-            lines += [*wrapped(f"{number}. {way.what}: {_figures(way)}"), *command_lines(way.command, "       ")]
+            lines += [
+                *wrapped(f"{number}. {way.what.removesuffix(' as it ships')}: {_figures(way)}"),
+                *command_lines(way.command, "       "),
+            ]
         if most is not None and len(advice.ways_out) > most:
             lines.append(f"  {len(advice.ways_out) - most} more with --all")
     elif advice.note:
-        tried = f"none of {advice.tried} tries ({advice.note})" if advice.tried else advice.note
+        tried = f"none of {advice.tried} tries ({advice.note}), each with what it is over by" if advice.tried else ""
+        tried = tried or advice.note
         lines += ["", "Ways out", *wrapped(tried), *_attempts(advice.attempts)]
     return lines
 
@@ -108,4 +113,6 @@ def _row(limit: LimitCheck) -> list[str]:
 
 def _figures(way: WayOut) -> str:
     energy = "no energy" if way.energy_mj is None else shown(way.energy_mj, "mJ")
-    return f"{shown(way.latency_ms, 'ms')}, {energy}, SRAM {size(way.peak_sram_bytes)}"
+    scale = pick_unit("ms", [way.latency_ms])
+    within = f" ({ends_text(way.interval_ms, scale)})" if way.interval_ms else ""
+    return f"{scale.text(way.latency_ms)}{within}, {energy}, SRAM {size(way.peak_sram_bytes)}"

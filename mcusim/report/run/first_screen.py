@@ -28,8 +28,8 @@ LINES = 15  # below the verdict
 WAYS = 3  # ways out
 CHANGES = 3  # lines on what was set of the machine
 _LABEL = 12  # columns of what a line is about, indent included
-_STEP = 3  # lines of a next step, and of where the rest is
 _SECOND = 0.02  # share of the cycles from which a second cause matters
+_WITHOUT = "the stack and the application, in RAM and in flash"
 _MORE = "--show timing,memory,flash,operators,assumptions; --all"
 
 
@@ -41,7 +41,8 @@ def first_screen(result: Result) -> list[str]:
         lines += [*reason_lines(result), *(_labelled("flash", flash_text(result.flash)) if result.flash else [])]
     else:
         answers = _answers(result, result.run)
-        if len(answers) + len(lines) > LINES - _STEP:
+        steps = [_step(step, "next") for step in result.advice.next_steps[:1]]
+        if len(answers) + len(lines) > LINES - 1 - len(steps[0] if steps else []):
             answers = _answers(result, result.run, brief=True)
         lines += answers
     if result.run is None or not result.advice.met:
@@ -67,7 +68,10 @@ def _below(result: Result, run: Run, room: int) -> list[str]:
         fits = len(note) <= room - len(lines)
         lines, dropped = [*lines, *(note if fits else [])], dropped + (not fits)
     for step in steps[1:]:
-        steps[0] += step if len(step) <= room - len(lines) else []
+        fits = len(step) <= room - len(lines)
+        steps[0] += step if fits else []
+        room -= len(step) if fits else 0
+    lines += _labelled("without", _WITHOUT) if room > len(lines) else []
     more = f" ({dropped} note{'s' * (dropped > 1)})" if dropped else ""
     return [*lines, *(steps[0] if steps else []), *_labelled("more", f"{_MORE}{more}")]
 
@@ -83,18 +87,24 @@ def _labelled(label: str, text: str) -> list[str]:
 
 
 def _answers(result: Result, run: Run, brief: bool = False) -> list[str]:
-    """Lines; ``brief``: without the parts of the memory."""
+    """Lines; ``brief``: without the parts of the memory, and the slowest operator."""
     energy = _figure(result, "energy_mj", "mJ")
     rows = [
         ("latency", f"{_figure(result, 'latency_ms', 'ms')}; {run.cycles:,} cycles at {run.clock / 1e6:g} MHz"),
         ("energy", f"{energy}; {result.value('supply_current_ma') or 0:.3g} mA" if result.energy else energy),
+        *([] if result.interval is None else [("interval", interval_reason(result.interval))]),
         *([] if result.duty is None else [("period", period_text(result.duty))]),
         *([] if run.header.recorded else [("memory", _memory(result, run, brief))]),
         *([] if result.flash is None else [("flash", flash_text(result.flash))]),
-        ("cycles", _causes(run)),
-        *([("limits", limits_text(result.advice.limits))] if result.advice.limits else []),
+        ("cycles", _causes(run, brief)),
+        *([("limits", limits_text(result.advice.limits))] if _limited(result) else []),
     ]
     return [line for label, text in rows for line in _labelled(label, text)]
+
+
+def _limited(result: Result) -> bool:
+    """Whether limits are worth a line: not a period alone that is met, which has its own."""
+    return any(limit.name != "period" or not limit.met for limit in result.advice.limits)
 
 
 def _figure(result: Result, name: str, unit: str) -> str:
@@ -105,7 +115,9 @@ def _figure(result: Result, name: str, unit: str) -> str:
     text = scale.text(value) + (f" ({ends_text(ends, scale)})" if ends is not None and value is not None else "")
     if result.measured is None or name not in result.measured.figures:
         return text
-    return f"{text}, measured {scale.text(result.measured.figures[name])} ({percent(result.error_percent(name))})"
+    measured = result.measured.figures[name]
+    outside = "" if ends is None or ends[0] <= measured <= ends[1] else ", outside of that"
+    return f"{text}, measured {scale.text(measured)} ({percent(result.error_percent(name))}{outside})"
 
 
 def _memory(result: Result, run: Run, brief: bool) -> str:
@@ -132,14 +144,14 @@ def memory_parts(result: Result, run: Run) -> dict[str, int]:
     }
 
 
-def _causes(run: Run) -> str:
-    """The one or two causes that matter, and the slowest operator."""
+def _causes(run: Run, brief: bool) -> str:
+    """The one or two causes that matter, and the slowest operator unless ``brief``."""
     total = run.cycles or 1
     causes = sorted(run.by_cause.items(), key=lambda item: -item[1])
     named = [causes[0], *(item for item in causes[1:2] if item[1] >= _SECOND * total)] if causes else []
     text = ", ".join(f"{cause} {100 * cycles / total:.1f} %" for cause, cycles in named)
     slowest = min(run.operators, key=lambda operator: (-operator.cycles, operator.index), default=None)
-    if slowest is None:
+    if slowest is None or brief:
         return text
     cause = max(slowest.by_cause, key=lambda name: slowest.by_cause[name], default=named[0][0])
     share = f"{100 * slowest.cycles / total:.1f} %{'' if cause == named[0][0] else f' ({cause})'}"
@@ -169,5 +181,4 @@ def _notes(result: Result, run: Run) -> list[tuple[str, str]]:
         *(("output", _output(output)) for output in result.outputs),
         ("again", f"{mean} on the mean from the second inference on" if again else ""),
         *(("also", other_code_text(other)) for other in result.other_code),
-        ("interval", interval_reason(result.interval)),
     ]

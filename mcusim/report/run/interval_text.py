@@ -71,11 +71,11 @@ def interval_reason(interval: Interval | None) -> str:
     """:func:`interval_basis` in a line; '' without an interval."""
     if interval is None:
         return ""
-    reasons = ["the kernels' build is not named (--kernels names yours)"] * bool(interval.situation.builds)
+    reasons = ["the kernels are not named (--kernels)"] * bool(interval.situation.builds)
     reasons += ["nothing like it is published"] * bool(interval.not_measured or not interval.rows)
     reasons += ["shapes without a fit"] * bool(interval.not_fitted)
-    like = f"from {interval.rows} published latencies, {interval.like} of them like this"
-    return f"{percentage(interval.level)}, {f'wide: {reasons[0]}' if reasons else like}"
+    like = f"by {interval.rows} published latencies, {interval.like} of them like this"
+    return f"{percentage(interval.level)} of measurements; {f'wide: {reasons[0]}' if reasons else like}"
 
 
 def builds_text(factors: Sequence[float]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcusim.report.run.interval_text import range_text
-from mcusim.results.energy import SLEEP_BAND, BatteryLife, Duty
+from mcusim.results.duty import BatteryLife, Duty
 from mcusim.results.result import Result
+from mcusim.run_config.period import MCU, WFI
 from mcusim.text import columns, quantity, wrapped
 
 _UNITS = (("years", 24 * 365.25), ("days", 24.0), ("h", 1.0), ("min", 1 / 60))
@@ -22,24 +23,33 @@ def period_rows(duty: Duty) -> list[list[str]]:
     """Label, figure and remark of each line."""
     period = quantity(duty.period_ms, "ms")
     if not duty.met or duty.energy_mj is None or duty.sleep_mj is None:
-        over = quantity(duty.latency_ms - duty.period_ms, "ms")
-        return [["period", period, f"not met: the inference takes {quantity(duty.latency_ms, 'ms')}, {over} too long"]]
+        over = quantity(duty.latency_ms + duty.wake_ms - duty.period_ms, "ms")
+        wake = f" and waking up {quantity(duty.wake_ms, 'ms')}" if duty.wake_ms else ""
+        taken = f"the inference takes {quantity(duty.latency_ms, 'ms')}{wake}"
+        return [["period", period, f"not met: {taken}, {over} too long"]]
     share = duty.sleep_mj / duty.energy_mj if duty.energy_mj else 0.0
-    asleep = f"of {period}, {100 * share:.0f} % of it asleep at {quantity(duty.sleep_current_ma, 'mA')}"
+    asleep = f"of {period}, {100 * share:.0f} % of it asleep at {_asleep(duty)}"
     rows = [
         ["energy a period", quantity(duty.energy_mj, "mJ"), asleep],
         ["mean power", quantity(duty.mean_power_mw, "mW"), f"{quantity(duty.mean_current_ma, 'mA')} at the supply"],
     ]
+    if duty.wake_ms:
+        rows.append(["waking up", quantity(duty.wake_mj, "mJ"), f"{quantity(duty.wake_ms, 'ms')} each period"])
     return [*rows, *([battery_text(duty.battery)] if duty.battery is not None else [])]
+
+
+def _asleep(duty: Duty) -> str:
+    """The current, and of which mode where that is not the default."""
+    return quantity(duty.sleep_current_ma, "mA") + ("" if duty.sleep == WFI else f" ({duty.sleep})")
 
 
 def period_text(duty: Duty) -> str:
     """In a few words; of a cell how long it lasts, and what it cannot deliver."""
     period = quantity(duty.period_ms, "ms")
     if not duty.met:
-        return f"{period}, not met: {quantity(duty.latency_ms - duty.period_ms, 'ms')} too long"
+        return f"{period}, not met: {quantity(duty.latency_ms + duty.wake_ms - duty.period_ms, 'ms')} too long"
     text = f"{quantity(duty.energy_mj, 'mJ')} in {period}, {quantity(duty.mean_current_ma, 'mA')} on the mean,"
-    text += f" {quantity(duty.sleep_current_ma, 'mA')} asleep"
+    text += f" {_asleep(duty)} asleep{', the microcontroller alone' if duty.domain == MCU else ''}"
     if duty.battery is None:
         return text
     cell = duty.battery.battery
@@ -64,9 +74,12 @@ def period_sentences(duty: Duty) -> list[str]:
     """:func:`period_notes`, one text each."""
     result = []
     if duty.interval_mj is not None:
-        least, most = SLEEP_BAND
-        text = f"of a period {range_text(duty.interval_mj, 'mJ')} are expected"
-        result.append(f"{text}, {least:g} (peripherals off) to {most:g} times (on) as much asleep")
+        (least, most), text = duty.sleep_band, f"of a period {range_text(duty.interval_mj, 'mJ')} are expected"
+        off, on = (" (peripherals off)", " times (on)") if duty.sleep == WFI else ("", " times")
+        band = f", {least:.2g}{off} to {most:.2g}{on} as much asleep" if least != most else ""
+        result.append(f"{text}{band}")
+    if duty.domain == MCU:
+        result.append("of the microcontroller alone: the rest of the board is left out")
     if duty.battery is not None:
         text, limit = f"battery life by {duty.battery.by}", duty.battery.battery.most_ma
         if duty.battery.overload and limit is not None:

@@ -58,9 +58,9 @@ def _section(result: Result, name: str, slowest: int) -> list[str]:
     if name == "memory":
         return _peak_memory(result) if result.run else ["", *reason_lines(result)]
     if name == "flash":
-        return _flash(result)
+        return _flash(result) or ["", "Flash", "  not known: a saved program does not say what its model keeps there"]
     if result.run is None:
-        return []
+        return ["", name.capitalize(), "  there was no run"]
     if name == "timing":
         changes = change_lines(result.machine)
         return ["", "Timing", *changes, *_summary(result, result.run), *_cycles(result, result.run)]
@@ -201,7 +201,7 @@ def _slowest(run: Run, count: int) -> list[str]:
 
 
 def _rests_on(result: Result, listed: bool) -> list[str]:
-    lines = [f"warning: {warning}" for warning in result.warnings]
+    lines = [line for warning in result.warnings for line in hanging_indent(f"warning: {warning}")]
     count = len(result.assumptions)
     if not listed:
         lines.append(f"Rests on {count} assumptions; --assumptions lists them, --json too.")

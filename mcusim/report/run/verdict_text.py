@@ -24,9 +24,11 @@ def verdict_text(result: Result) -> str:
     ``"does not fit: needs 8.9 KiB of 8 KiB SRAM"``; '' where neither a run nor a memory that is too small is known."""
     if result.run is None:
         return negative_text(result) if result.verdict or result.fault is not None else ""
-    beyond = ", ".join(limit_name(limit) for limit in result.advice.limits if not limit.met)
+    beyond = ", ".join(limit_name(limit) for limit in result.advice.limits if limit.over)
+    unknown = ", ".join(limit_name(limit) for limit in result.advice.limits if limit.value is None)
     counted = result.verdict
     head = f"exceeds the limit of {beyond}" if beyond else "runs" if counted is None else "fits"
+    head += f", {unknown} not known" if unknown else ""
     room = [] if counted is None else [room_text(counted, result.machine)]
     energy = [] if result.energy is None else [quantity(result.value("energy_mj"), "mJ")]
     return f"{head}: {', '.join([*room, timed(result), *energy])}"
@@ -78,7 +80,10 @@ def negative_text(result: Result) -> str:
     """Why there is no run, in a few words."""
     counted = result.verdict
     if counted is not None:
-        return f"does not fit: needs {room_text(counted, result.machine)}"
+        over = None if result.flash is None else result.flash.over
+        kept = over is not None and over.region not in counted.region.split("+")
+        flash = f", {size(over.needed)} of {size(over.available)} {over.region}" if over is not None and kept else ""
+        return f"does not fit: needs {room_text(counted, result.machine)}{flash}"
     if result.fault is None:
         return "cannot be planned"
     where = f"{result.fault.kind} in operator {result.fault.operator} {result.fault.type}"

@@ -57,8 +57,10 @@ def follow(answer: Answer, number: int, tmp_path: Path, capsys: Capsys) -> None:
     assert {key: reached.data[key] for key in ("latency_ms", "energy_mj", "peak_sram_bytes", "machine", "policy")} == {
         key: way[key] for key in ("latency_ms", "energy_mj", "peak_sram_bytes", "machine", "policy")
     }
-    promised = f"{quantity(way['latency_ms'], 'ms')}, {quantity(way['energy_mj'], 'mJ')}, "
-    assert promised + f"SRAM {size(way['peak_sram_bytes'])}" in " ".join(answer.text.split())
+    assert way["interval_ms"] == reached.data["interval"]["latency_ms"]
+    figures = f"{quantity(way['energy_mj'], 'mJ')}, SRAM {size(way['peak_sram_bytes'])}"
+    text = " ".join(answer.text.split())
+    assert f"{quantity(way['latency_ms'], 'ms')} (" in text and f"), {figures}" in text
 
 
 @pytest.mark.parametrize("model", sampled(["mobilenet-v1-w0.25-r224", "mobilenet-v1-w0.50-r192", "mcunet-f746"], 1))

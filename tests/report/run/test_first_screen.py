@@ -10,8 +10,11 @@ import pytest
 from mcusim.commands.app import main
 from mcusim.commands.shared.output import coloured
 from mcusim.report.run.advice_text import command_lines
-from mcusim.report.run.first_screen import LINES
+from mcusim.report.run.first_screen import LINES, first_screen
+from mcusim.results.advice import Advice, LimitCheck
 from tests.support.cases import sampled
+from tests.support.pages.made_results import make_result
+from tests.support.paths import REPOSITORY
 
 Capsys = pytest.CaptureFixture[str]
 F746, F469, G4 = "stm32f746g-disco", "stm32f469i-disco", "nucleo-g474re"
@@ -71,7 +74,7 @@ def test_a_refusal_names_what_was_tried(capsys: Capsys) -> None:
     assert status == 1 and all(len(line) <= 80 for line in lines)
     for name in ("compiled code (tinyengine)", "policy tinyops", "policy external", "board nucleo-f746zg"):
         assert name in text.partition("tries")[2]
-    assert "policy external: latency 28.3 ms too much" in text
+    assert "policy external: over by latency 28.3 ms" in text
     (command,) = [line.strip() for line in joined(lines) if "mcusim run" in line]
     assert "nucleo-h743zi" in command and main(shlex.split(command)[1:]) == 1  # the closest is none either
 
@@ -100,6 +103,33 @@ def test_a_section_that_is_none(capsys: Capsys) -> None:
         assert main([*words, "--show", "memory,parts"]) == 2
         captured = capsys.readouterr()
         assert captured.out == "" and "--show 'parts': no such section; choose from: timing, memory" in captured.err
+
+
+def test_a_section_that_there_is_nothing_of(capsys: Capsys) -> None:
+    trace = str(REPOSITORY / "traces" / "ds-cnn-internal.jsonl")
+    _, lines = printed(capsys, "replay", trace, "--show", "flash")
+    assert lines[-2:] == ["Flash", "  not known: a saved program does not say what its model keeps there"]
+    _, lines = printed(capsys, "run", "ds-cnn", "--sram-budget", "20 KiB", "--show", "operators")
+    assert lines[-2:] == ["Operators", "  there was no run"]
+    for option in (["--all"], ["--assumptions"], ["--show", "flash"]):
+        assert main(["run", "no-such-model", "--fidelity", "both", *option]) == 2
+        assert f"{option[0]} is for a single fidelity" in capsys.readouterr().err
+
+
+def test_flash_that_is_too_small_too_is_in_the_verdict(capsys: Capsys) -> None:
+    status, lines = printed(capsys, "run", "ds-cnn", "--sram-budget", "20 KiB", "--set", "memory.flash.size=64 KiB")
+    assert status == 1 and lines[0] == "does not fit: needs 23.3 KiB of 20 KiB SRAM, 72.3 KiB of 64 KiB flash"
+    assert any(line.startswith("  flash     72.3 KiB of 64 KiB (8.3 KiB too many)") for line in lines)
+
+
+def test_a_limit_on_what_is_not_known_is_not_exceeded() -> None:
+    result = make_result(advice=Advice(limits=(LimitCheck("latency", "ms", 50.0, None),)))
+    assert first_screen(result)[0].startswith("runs, latency not known: ")
+
+
+def test_a_way_out_of_a_run_that_both_fidelities_refuse_keeps_the_kernels(capsys: Capsys) -> None:
+    assert main(["run", "ds-cnn", "--fidelity", "both", "--sram-budget", "20 KiB"]) == 1
+    assert "--kernels cmsis-gcc12" in capsys.readouterr().out
 
 
 def test_run_and_memory_count_the_same_parts(capsys: Capsys) -> None:

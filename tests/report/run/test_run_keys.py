@@ -45,7 +45,8 @@ def rows() -> list[Any]:
         simulate(chain("RELU", opaque("foo"), opaque("bar")), F746, costs={"foo": "1 cycle"}),
     ]
     assert emulated.flash is not None
-    way = WayOut("weights in qspi", "mcusim run x --weights qspi", "board", "internal", 1.0, None, 2, 3)
+    named = ("weights in qspi", "mcusim run x --weights qspi", "board", "internal")
+    way = WayOut(*named, 1.0, None, 2, 3, interval_ms=(0.5, 2.0))
     advice = Advice((LimitCheck("sram", "B", 1, 2),), (way,), 1, attempts=(Attempt("x", "mcusim run x", "no", "1 B"),))
     results[0] = replace(
         results[0],
