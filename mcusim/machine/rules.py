@@ -244,6 +244,15 @@ def _part_known(machine: Machine) -> Broken:
         yield "part", f"{text} that a program needs as [peripherals.<name>]"
 
 
+def _mode_currents(machine: Machine) -> Broken:
+    for mode in machine.power.modes.values():
+        key = f"power.mode.{mode.name}"
+        if not mode.current:
+            yield f"{key}.current", "must be more than 0 A"
+        if mode.least > mode.most:
+            yield f"{key}.least", f"must be at most {key}.most, {1e6 * mode.most:g} uA"
+
+
 _RULES: tuple[Callable[[Machine], Broken], ...] = (
     _regions_exist,
     _ranges_fit,
@@ -259,6 +268,7 @@ _RULES: tuple[Callable[[Machine], Broken], ...] = (
     _sdram_timing,
     _bursts_fit,
     _energy_names,
+    _mode_currents,
     _part_known,
     _peripherals_fit,
     _registers_fit,

@@ -27,13 +27,18 @@ def flash_lines(flash: FlashUse) -> list[str]:
 
 def flash_text(flash: FlashUse) -> str:
     """What is used of each, and the largest part."""
+    most = max(flash.parts, key=lambda part: part.bytes, default=None)
+    return f"{used_text(flash)}{f'; {size(most.bytes)} of it {most.name}' if most else ''}"
+
+
+def used_text(flash: FlashUse) -> str:
+    """What is used of each, and what is too many."""
     used = [
         f"{size(bytes)} of {size(flash.sizes[region])}{'' if region == 'flash' else f' {region}'}"
         f"{f' ({size(bytes - flash.sizes[region])} too many)' if bytes > flash.sizes[region] else ''}"
         for region, bytes in flash.used.items()
     ]
-    most = max(flash.parts, key=lambda part: part.bytes, default=None)
-    return f"{', '.join(used)}{f'; {size(most.bytes)} of it {most.name}' if most else ''}"
+    return ", ".join(used)
 
 
 def _assumed(flash: FlashUse) -> list[str]:

@@ -7,17 +7,34 @@ from typing import TYPE_CHECKING
 
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import DeviceKind, Machine
+from mcusim.run_config.period import STANDBY
+from mcusim.text import size
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
+    from mcusim.results.duty import Duty
+    from mcusim.results.result import Result
 
 EXTERNAL: tuple[DeviceKind, ...] = ("sdram", "qspi")
 
 
-def cautions(run: Run, machine: Machine) -> tuple[str, ...]:
-    """Sentences, each with what to do next."""
+def cautions(result: Result) -> tuple[str, ...]:
+    """Sentences, each with what to do next; none without a run."""
+    run, machine = result.run, result.machine
+    if run is None:
+        return ()
     used = {name for name, traffic in run.traffic.items() if traffic.total}
-    return (*_not_in_the_energy(used, machine), *(f"{text}; {fix}" for text, fix in uncached(used, machine)))
+    return (
+        *_lost(run, result.duty),
+        *_not_in_the_energy(used, machine),
+        *(f"{text}; {fix}" for text, fix in uncached(used, machine)),
+    )
+
+
+def _lost(run: Run, duty: Duty | None) -> Iterator[str]:
+    state = run.header.memory.state
+    if duty is not None and duty.sleep == STANDBY and state:
+        yield f"standby loses its variables ({size(state)}): --sleep stop keeps them"
 
 
 def _not_in_the_energy(used: Collection[str], machine: Machine) -> Iterator[str]:

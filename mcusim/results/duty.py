@@ -129,7 +129,7 @@ def duty(machine: Machine, usage: Usage, asked: Period) -> Duty:
         power, usage = _mcu_alone(power), replace(usage, external=(), moved={})
     mode, period = power.modes.get(asked.sleep), float(asked.seconds)
     asleep, wake = _asleep(power, usage, mode), 0.0 if mode is None else mode.wakeup + mode.restart
-    band = SLEEP_BAND if mode is None else (mode.least / mode.current, mode.most / mode.current)
+    band = SLEEP_BAND if mode is None else (min(1, mode.least / mode.current), max(1, mode.most / mode.current))
     result = Duty(1e3 * period, 1e3 * usage.seconds, usage.seconds + wake <= period, 1e3 * asleep)
     result = replace(result, sleep=asked.sleep, domain=asked.domain, wake_ms=1e3 * wake, sleep_band=band)
     return _with_energy(result, power, usage, asked.battery) if result.met else result

@@ -125,17 +125,17 @@ def test_assumptions_name_external_memory_without_energy() -> None:
 def test_cautions_say_which_memory_the_energy_or_the_cache_leaves_out() -> None:
     run = make_run(traffic={"sdram": Traffic(core_read=1)})
     machine = load_machine("stm32f746g-disco")
-    assert cautions(run, machine) == ()
+    assert cautions(make_result(run=run, machine=machine)) == ()
     silent = replace(machine, power=replace(machine.power, sdram_active=0.0))
-    (text,) = cautions(run, silent)
+    (text,) = cautions(make_result(run=run, machine=silent))
     assert "leaves sdram out" in text and 'shows those of a board that has: --set "power.sdram_active=..."' in text
-    assert cautions(make_run(traffic={"sram1": Traffic(core_read=1)}), silent) == ()
+    assert cautions(make_result(run=make_run(traffic={"sram1": Traffic(core_read=1)}), machine=silent)) == ()
     moved = load_machine("stm32f746g-disco", {"memory.sdram.base": "0xC0000000"})
-    (text,) = cautions(run, moved)
+    (text,) = cautions(make_result(run=run, machine=moved))
     assert "makes 0xc0000000 device memory" in text and "--set memory.sdram.attribute=write-back" in text
     assert any("makes 0xc0000000 device memory" in line for line in assumptions(run, moved))
     meant = load_machine("stm32f746g-disco", {"memory.sdram.base": "0xC0000000", "memory.sdram.attribute": "device"})
-    assert cautions(run, meant) == ()
+    assert cautions(make_result(run=run, machine=meant)) == ()
 
 
 ISSUE_KEYS = {

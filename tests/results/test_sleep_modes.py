@@ -14,6 +14,7 @@ from mcusim.commands.app import main
 from mcusim.errors import MachineError, UsageError
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
+from mcusim.results.cautions import cautions
 from mcusim.results.duty import duty, require_mode
 from mcusim.results.energy import Usage, delivered
 from mcusim.run_config.period import Period
@@ -54,6 +55,8 @@ def test_an_assumed_mode_has_the_range_of_its_current() -> None:
     assert found.sleep_band == pytest.approx((1 / 80.5, 190 / 80.5)) and found.sleep_mj is not None
     low, high = found.within((1.0, 2.0)).interval_mj or (0, 0)
     assert high - low == pytest.approx(1 + found.sleep_mj * 189 / 80.5)
+    known = load_machine(L4).replace("power.mode.stop.current", "400 uA")
+    assert duty(known, USAGE, asked("stop")).sleep_band == pytest.approx((1 / 400, 1))
     result = simulate("figure-1", L4, period="1 s", sleep="stop")
     assert any(text.startswith("power.mode.stop.current = 80.5 uA (assumed: STM32G474") for text in result.assumptions)
     assert not any(text.startswith(("power.sleep", "power.mode.standby")) for text in result.assumptions)
@@ -92,6 +95,15 @@ def test_sdram_refreshes_itself_in_stop_and_is_lost_in_standby(tmp_path: Path) -
     assert main(words) == 0 and main([*words, "-p", "external"]) == 2
 
 
+def test_standby_warns_of_variables_that_it_loses() -> None:
+    result = simulate("figure-1", G4, period="1 s", sleep="standby")
+    assert result.run is not None and not cautions(result)
+    memory = replace(result.run.header.memory, state=2048)
+    with_state = replace(result, run=replace(result.run, header=replace(result.run.header, memory=memory)))
+    assert cautions(with_state) == ("standby loses its variables (2 KiB): --sleep stop keeps them",)
+    assert not cautions(replace(with_state, request=None))
+
+
 def test_a_mode_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(MachineError, match=r"power.mode.nap.*: is no mode: there are stop and standby"):
         own_board(tmp_path, "nap")
@@ -112,6 +124,8 @@ def test_a_board_without_figures_says_so(board: str, capsys: pytest.CaptureFixtu
         (["--period", "1 s", "--sleep", "deep"], "there are wfi, stop, standby"),
         (["--period", "1 s", "--domain", "soc"], "there are board, mcu"),
         (["--set", "power.mode.stop.wakeup=2 s"], "must be a time of at most 1 s"),
+        (["--set", "power.mode.stop.current=0 A"], "power.mode.stop.current = 0 A: must be more than 0 A"),
+        (["-m", L4, "--set", "power.mode.stop.least=191 uA"], "must be at most power.mode.stop.most, 190 uA"),
     ],
 )
 def test_what_cannot_be_asked_for(words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from mcusim.runtime.runtime import inference_engines
 
 WAITS = ("flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
 MUCH = 0.1  # share of the cycles from which waiting for memory is worth another policy
+_TAKEN = ("kernels", "runtime")  # by compare, besides the board
 _BOARD = ("machine", "set", "clock", "force-clock")
 
 
@@ -36,10 +37,11 @@ def _steps(result: Result, model: str, options: Options, board: Options) -> Iter
     if duty is not None and duty.sleep == WFI and STOP in result.machine.power.modes:
         text = "asleep in stop, not with the clocks on"
         yield NextStep(text, run_command(model, {**options, "sleep": STOP}))
+    taken = {name: value for name, value in options.items() if name in _TAKEN}
     external = any(region.kind == "sdram" for region in result.machine.memory.values())
     if waits >= MUCH and external:
         text = f"{100 * waits:.0f} % of the cycles wait for memories; other policies side by side"
-        yield NextStep(text, run_command(model, board, "compare"))
+        yield NextStep(text, run_command(model, {**board, **taken}, "compare"))
     elif result.planner not in takers("overlay"):
         count = len(inference_engines())
         yield NextStep(f"the {count} inference engines side by side", run_command(model, board, "engines"))

@@ -198,8 +198,8 @@ def _footer(results: Sequence[Result], changes: Sequence[str]) -> list[str]:
     sources = [f"measured: {reference(source, names)}" for source, names in tables.items()]
     warnings = dict.fromkeys(f"warning: {text}" for result in results for text in result.warnings)
     lines = [*changes, *sources, *warnings]
-    runs = [(result.run, result.machine) for result in results if result.run is not None]
-    lines += [line for text in dict.fromkeys(t for pair in runs for t in cautions(*pair)) for line in wrapped(text)]
+    texts = dict.fromkeys(text for result in results for text in cautions(result))
+    lines += [line for text in texts for line in wrapped(text)]
     if any(result.arena_published and result.fits for result in results):
         lines.append("arena: with a PAD before each padded strided window, as a PyTorch export has it;")
         lines.append("  that the published networks had these PADs is inferred, not published")

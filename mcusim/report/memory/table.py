@@ -8,10 +8,10 @@ from pathlib import Path
 from mcusim.plan.allocators import OFFLINE
 from mcusim.plan.patch_figures import PatchFigures
 from mcusim.plan.static_array import StaticArray
-from mcusim.report.flash_text import flash_text
+from mcusim.report.flash_text import flash_text, used_text
 from mcusim.report.run.advice_text import limit_name, limits_text
 from mcusim.report.run.changes import change_lines
-from mcusim.report.run.verdict_text import counted_lines, parts_text, room_text
+from mcusim.report.run.verdict_text import counted_lines, parts_text, room_text, too_small_text
 from mcusim.results.memory_plan import MemoryPlan, Planned
 from mcusim.text import columns, hanging_indent, kib, pick_unit, size, wrapped
 
@@ -25,7 +25,7 @@ def memory_table(
 ) -> str:
     """The text that ``mcusim memory --all`` prints; ``written`` are the files that the plan went into, the model too if
     ``rewritten``; ``assumptions`` lists what the price of moving tensors depends on."""
-    lines = [*_head(plan, rewritten), "", *_verdict(plan)]
+    lines = [*_head(plan, rewritten, columns(_allocators(plan), left=1)), "", *_verdict(plan)]
     lines += [
         f"in use at each step, and the first byte after it ({plan.allocator})",
         "",
@@ -40,24 +40,26 @@ def memory_screen(
     plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bool = False, rewritten: bool = False
 ) -> str:
     """The first screen: :func:`memory_table` with the steps that need most, and without addresses."""
-    lines, steps = _head(plan, rewritten), columns(_steps(plan), left=3)
-    head, *rows = steps
+    answer = _answer(plan)
+    about = [line for line in _head(plan, rewritten, _arenas(plan))[len(answer) :] if line]
+    lines = [*answer, *[""][: len(answer)], *about]
+    head, *rows = columns(_steps(plan), left=3)
     timeline = plan.after.timeline
     largest = sorted(range(len(rows)), key=lambda step: (-timeline.usage[step], step))[:MOMENTS]
     count = f"{len(largest)} of {len(rows)} steps" if len(rows) > len(largest) else "steps"
     lines += ["", *hanging_indent(f"the {count} that need most, and the first byte after it ({plan.allocator})")]
     lines += [head, *(rows[step] for step in largest)]
-    end = _end(plan, written, assumptions)
-    return "\n".join([*lines, *end, "  --all: every step, lifetimes and addresses"])
+    end = [line for line in _end(plan, written, assumptions) if line]
+    return "\n".join([*lines, "", *end, "  --all: every step, lifetimes and addresses"])
 
 
-def _head(plan: MemoryPlan, rewritten: bool) -> list[str]:
-    """The answer, the orders, the allocators, and what else is known of the memory."""
+def _head(plan: MemoryPlan, rewritten: bool, allocators: Sequence[str]) -> list[str]:
+    """The answer, the orders, the ``allocators``, and what else is known of the memory."""
     verdict = _answer(plan)
     lines = [*verdict, *[""] * bool(verdict), *hanging_indent(_title(plan))]
     lines += [] if plan.machine is None else change_lines(plan.machine)
     lines += columns(_orders(plan), left=3)
-    lines += ["", *columns(_allocators(plan) if plan.array is None else _array(plan, plan.array), left=1)]
+    lines += ["", *(allocators if plan.array is None else columns(_array(plan, plan.array), left=1))]
     lines += [] if plan.patches is None else ["", *_patches(plan.patches)]
     blocks = [_counted(plan), _stored(plan, rewritten), _tflm(plan), _state(plan), _price(plan)]
     return lines + [line for block in blocks if block for line in ["", *block]]
@@ -77,9 +79,9 @@ def _answer(plan: MemoryPlan) -> list[str]:
     if plan.machine is None or plan.verdict is None:
         return []
     if not plan.verdict.fits:
-        return hanging_indent(f"does not fit: needs {room_text(plan.verdict, plan.machine)}")
+        return hanging_indent(too_small_text(plan.verdict, plan.machine, plan.flash))
     beyond = ", ".join(limit_name(limit) for limit in plan.limits if not limit.met)
-    kept = "" if plan.flash is None else f", flash {flash_text(plan.flash).partition(';')[0]}"
+    kept = "" if plan.flash is None else f", flash {used_text(plan.flash)}"
     head = f"exceeds the limit of {beyond}" if beyond else "fits"
     return hanging_indent(f"{head}: {room_text(plan.verdict, plan.machine)}{kept}")
 
@@ -157,6 +159,16 @@ def _allocators(plan: MemoryPlan) -> list[list[str]]:
         mark = " *" if name == plan.allocator else ""
         rows.append([f"{name}{mark}", f"{placed.bytes:,}", f"{placed.gap:,}", *moves])
     return rows
+
+
+def _arenas(plan: MemoryPlan) -> list[str]:
+    """The arena by each allocator, the one that was asked for first, in a line or two."""
+    names = {plan.addresses.bytes: [plan.allocator]}
+    for name, placed in sorted(plan.after.placed.items(), key=lambda item: item[1].bytes):
+        if name != plan.allocator:
+            names.setdefault(placed.bytes, []).append(name)
+    texts = [f"{bytes:,} B by {', '.join(alike)}" for bytes, alike in names.items()]
+    return wrapped(f"arena: {'; '.join(texts)}")
 
 
 def _array(plan: MemoryPlan, array: StaticArray) -> list[list[str]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mcusim.report.run.interval_text import ends_text
 from mcusim.results.advice import RULE, Advice, Attempt, LimitCheck, WayOut
-from mcusim.text import WIDTH, columns, pick_unit, quantity, size, wrapped
+from mcusim.text import WIDTH, columns, hanging_indent, pick_unit, quantity, size, wrapped
 
 _TITLES = {"sram": "SRAM"}
 
@@ -33,7 +33,7 @@ def ways_lines(advice: Advice, most: int | None = None) -> list[str]:
     """The ways out, ``most`` of them, or what was tried in vain; nothing where nothing was tried."""
     lines: list[str] = []
     if advice.ways_out:
-        lines += ["", "Ways out", *wrapped(f"{advice.note}; {RULE}")]
+        lines += ["", *hanging_indent(f"Ways out ({advice.note}; {RULE})")]
         for number, way in enumerate(advice.ways_out[:most], 1):
             lines += [
                 *wrapped(f"{number}. {way.what.removesuffix(' as it ships')}: {_figures(way)}"),
@@ -41,10 +41,13 @@ def ways_lines(advice: Advice, most: int | None = None) -> list[str]:
             ]
         if most is not None and len(advice.ways_out) > most:
             lines.append(f"  {len(advice.ways_out) - most} more with --all")
+        if most is None and advice.attempts:
+            names = [attempt.what.removesuffix(" as it ships") for attempt in advice.attempts]
+            lines += wrapped(f"tried in vain: {'; '.join(names)}")
     elif advice.note:
         tried = f"none of {advice.tried} tries ({advice.note}), each with what it is over by" if advice.tried else ""
         tried = tried or advice.note
-        lines += ["", "Ways out", *wrapped(tried), *_attempts(advice.attempts)]
+        lines += ["", *hanging_indent(f"Ways out: {tried}"), *_attempts(advice.attempts)]
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcusim.program.order import stored_index
@@ -37,18 +38,18 @@ def first_screen(result: Result) -> list[str]:
     """Lines of at most 80 columns, but for long names and commands; a refusal names all that was tried."""
     verdict = hanging_indent(verdict_text(result))
     lines = [*title_lines(result), *_changes(result.machine)]
+    steps = [_step(step, "" if number else "next") for number, step in enumerate(result.advice.next_steps)]
     if result.run is None:
         lines += [*reason_lines(result), *(_labelled("flash", flash_text(result.flash)) if result.flash else [])]
     else:
-        answers = _answers(result, result.run)
-        steps = [_step(step, "next") for step in result.advice.next_steps[:1]]
+        answers = _answers(result, result.run, brief=not result.advice.met)
         if len(answers) + len(lines) > LINES - 1 - len(steps[0] if steps else []):
             answers = _answers(result, result.run, brief=True)
         lines += answers
     if result.run is None or not result.advice.met:
         lines += [*ways_lines(result.advice, WAYS), *_labelled("more", _MORE)]
     else:
-        lines += _below(result, result.run, LINES - len(lines))
+        lines += _below(result, result.run, steps, LINES - len(lines))
     return [*verdict, *[""] * bool(verdict), *lines]
 
 
@@ -58,10 +59,10 @@ def _changes(machine: Machine) -> list[str]:
     return [*lines, moved] if machine.moved else lines
 
 
-def _below(result: Result, run: Run, room: int) -> list[str]:
-    """In ``room`` lines: what to know of the figures, what to do next, and where the rest is."""
-    steps = [_step(step, "" if number else "next") for number, step in enumerate(result.advice.next_steps)]
-    room -= 1 + len(steps[0] if steps else [])
+def _below(result: Result, run: Run, steps: Sequence[list[str]], room: int) -> list[str]:
+    """In ``room`` lines: what to know of the figures, ``steps`` to take next, and where the rest is."""
+    following = list(steps[0]) if steps else []
+    room -= 1 + len(following)
     lines, dropped = list[str](), 0
     for label, text in _notes(result, run):
         note = _labelled(label, text) if text else []
@@ -69,11 +70,11 @@ def _below(result: Result, run: Run, room: int) -> list[str]:
         lines, dropped = [*lines, *(note if fits else [])], dropped + (not fits)
     for step in steps[1:]:
         fits = len(step) <= room - len(lines)
-        steps[0] += step if fits else []
+        following += step if fits else []
         room -= len(step) if fits else 0
     lines += _labelled("without", _WITHOUT) if room > len(lines) else []
     more = f" ({dropped} note{'s' * (dropped > 1)})" if dropped else ""
-    return [*lines, *(steps[0] if steps else []), *_labelled("more", f"{_MORE}{more}")]
+    return [*lines, *following, *_labelled("more", f"{_MORE}{more}")]
 
 
 def _step(step: NextStep, label: str) -> list[str]:
@@ -176,7 +177,7 @@ def _notes(result: Result, run: Run) -> list[tuple[str, str]]:
     return [
         *(("warning", warning) for warning in result.warnings),
         ("note", left_out_text(result.left_out)),
-        *(("note", text) for text in cautions(run, result.machine)),
+        *(("note", text) for text in cautions(result)),
         ("", doubtful_text(result)),
         *(("output", _output(output)) for output in result.outputs),
         ("again", f"{mean} on the mean from the second inference on" if again else ""),

@@ -71,7 +71,7 @@ def interval_reason(interval: Interval | None) -> str:
     """:func:`interval_basis` in a line; '' without an interval."""
     if interval is None:
         return ""
-    reasons = ["the kernels are not named (--kernels)"] * bool(interval.situation.builds)
+    reasons = ["--kernels says which are yours"] * bool(interval.situation.builds)
     reasons += ["nothing like it is published"] * bool(interval.not_measured or not interval.rows)
     reasons += ["shapes without a fit"] * bool(interval.not_fitted)
     like = f"by {interval.rows} published latencies, {interval.like} of them like this"

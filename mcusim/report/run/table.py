@@ -107,7 +107,7 @@ def _summary(result: Result, run: Run) -> list[str]:
         rows.append(["instructions", f"{issued:,}", f"{issued / max(1, run.cycles):.2f} per cycle{each}"])
     without = left_out_text(result.left_out)
     notes = [] if result.duty is None else period_notes(result.duty)
-    notes += [line for text in cautions(run, result.machine) for line in wrapped(text)]
+    notes += [line for text in cautions(result) for line in wrapped(text)]
     notes += other_code_lines(result.other_code)
     return _with_remark(rows) + notes + (wrapped(without) if without else []) + _source(measured)
 
@@ -206,5 +206,5 @@ def _rests_on(result: Result, listed: bool) -> list[str]:
     if not listed:
         lines.append(f"Rests on {count} assumptions; --assumptions lists them, --json too.")
     else:
-        lines += [f"Rests on {count} assumptions:", *(f"  {text}" for text in result.assumptions)]
+        lines += [f"Rests on {count} assumptions:", *(line for text in result.assumptions for line in wrapped(text))]
     return lines + interval_lines(result.interval)

@@ -15,6 +15,7 @@ from mcusim.text import pick_unit, quantity, size, wrapped
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
     from mcusim.plan.verdict import MemoryVerdict
+    from mcusim.results.flash import FlashUse
 
 _NAMES = {"sdram": "SDRAM", "flash": "flash", "qspi": "QSPI flash"}  # of kinds of memory; the others are SRAM
 
@@ -51,9 +52,22 @@ def reason_lines(result: Result) -> list[str]:
 
 
 def doubtful_text(result: Result) -> str:
-    """Limits that are met, but not at the upper end of the interval; '' for none."""
+    """Limits that are met, but not by what was measured, or not at the upper end of the interval; '' for none."""
     if result.interval is None:
         return ""
+    figures = {} if result.measured is None else result.measured.figures
+    known = {
+        "latency": figures.get("latency_ms"),
+        "period": figures.get("latency_ms"),
+        "energy": figures.get("energy_mj"),
+    }
+    measured = [
+        f"{'energy' if limit.name == 'energy' else 'latency'} {shown(value, limit.unit)}"
+        for limit in result.advice.limits
+        if limit.met and (value := known.get(limit.name) or 0.0) > limit.limit
+    ]
+    if measured:
+        return f"not so on a board: measured is {', '.join(dict.fromkeys(measured))}"
     latency, energy = result.interval.latency_ms[1], result.interval.energy_mj[1]
     most = {"latency": latency, "period": latency, "energy": energy}
     beyond = dict.fromkeys(
@@ -80,14 +94,19 @@ def negative_text(result: Result) -> str:
     """Why there is no run, in a few words."""
     counted = result.verdict
     if counted is not None:
-        over = None if result.flash is None else result.flash.over
-        kept = over is not None and over.region not in counted.region.split("+")
-        flash = f", {size(over.needed)} of {size(over.available)} {over.region}" if over is not None and kept else ""
-        return f"does not fit: needs {room_text(counted, result.machine)}{flash}"
+        return too_small_text(counted, result.machine, result.flash)
     if result.fault is None:
         return "cannot be planned"
     where = f"{result.fault.kind} in operator {result.fault.operator} {result.fault.type}"
     return f"{'would fault' if result.fidelity == 'replay' else 'faults'}: {where}"
+
+
+def too_small_text(counted: MemoryVerdict, machine: Machine, flash: FlashUse | None) -> str:
+    """What is needed of the memory that is too small, and of flash where that is too."""
+    over = None if flash is None else flash.over
+    kept = over is not None and over.region not in counted.region.split("+")
+    also = f", {size(over.needed)} of {size(over.available)} {over.region}" if over is not None and kept else ""
+    return f"does not fit: needs {room_text(counted, machine)}{also}"
 
 
 def room_text(counted: MemoryVerdict, machine: Machine) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 
 import pytest
 
+from mcusim import simulate
 from mcusim.commands.app import main
 from mcusim.commands.shared.output import coloured
 from mcusim.report.run.advice_text import command_lines
 from mcusim.report.run.first_screen import LINES, first_screen
 from mcusim.results.advice import Advice, LimitCheck
+from mcusim.results.measurement.measured import Measured
 from tests.support.cases import sampled
 from tests.support.pages.made_results import make_result
 from tests.support.paths import REPOSITORY
@@ -159,3 +162,10 @@ def test_colour_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[33m" in shown
     monkeypatch.setenv("NO_COLOR", "1")
     assert coloured(text) == text
+
+
+def test_a_limit_that_a_measurement_exceeds_is_not_certain() -> None:
+    limits = Advice(limits=(LimitCheck("latency", "ms", 150.0, 10.0),))
+    published = Measured("p", ("T",), {"latency_ms": 182.0}, {"latency_ms": "validate"})
+    near = replace(simulate("figure-1", F746), advice=limits, measured=published)
+    assert "not so on a board: measured is latency 182 ms" in " ".join(first_screen(near))
