@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from mcusim.units import unit_text
+
 # what a figure is kept in, and the units that it is shown in: from which size on, and how many there are in one
 _UNITS = {
     "ms": (("s", 1e4, 1e-3), ("ms", 1.0, 1.0), ("µs", 1e-3, 1e3), ("ns", 0.0, 1e6)),
@@ -13,6 +15,7 @@ _UNITS = {
     "mW": (("W", 1e4, 1e-3), ("mW", 1.0, 1.0), ("µW", 1e-3, 1e3), ("nW", 0.0, 1e6)),
     "mA": (("A", 1e4, 1e-3), ("mA", 1.0, 1.0), ("µA", 0.0, 1e3)),
 }
+KEPT_UNITS = tuple(_UNITS)
 WIDTH = 80  # columns of what is printed
 _NEARLY = 0.9995  # of one: 1.00 when rounded
 
@@ -55,6 +58,17 @@ def size(bytes: int) -> str:
         if bytes >= factor:
             return f"{bytes / factor:.1f} {unit}".replace(".0 ", " ")
     return f"{bytes} B"
+
+
+def with_unit(value: object, base: str) -> str:
+    """A value of an axis as a text: a number of ``base`` units in one that suits, ``default`` for None."""
+    if value is None:
+        return "default"
+    if base == "B" and isinstance(value, int):
+        return size(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return unit_text(value, base) if base else f"{value:g}" if isinstance(value, float) else str(value)
+    return str(value)
 
 
 def kib(bytes: int | None) -> str:

@@ -153,6 +153,33 @@ def magnitude(text: str) -> tuple[Fraction, str] | None:
     return next(((number * units[unit], base) for units, base in _BASES if unit in units), None)
 
 
+def unit_text(value: float, base: str) -> str:
+    """A number in its base unit as a text, in the largest unit in which it is not below one: ``"216 MHz"`` of 216e6 Hz,
+    ``"20 ns"`` of 2e-8 s; at most six digits, seconds at most."""
+    factor, unit = largest_unit(value, base)
+    return f"{float(Fraction(value) / factor):.6g} {unit}"
+
+
+def largest_unit(value: float, base: str) -> tuple[Fraction, str]:
+    """How many of ``base`` the largest unit is in which ``value`` is not below one, and that unit; ``base`` for 0."""
+    units = next((units for units, unit in _BASES if unit == base), {base: Fraction(1)})
+    scales = sorted((factor, unit) for unit, factor in units.items() if unit not in ("min", "h"))
+    return next((pair for pair in reversed(scales) if abs(value) >= 0.9999995 * pair[0]), (Fraction(1), base))
+
+
+def column_unit(name: str) -> str:
+    """The unit that the name of a column of figures tells, '' of one without: ``ms`` of ``latency_ms``."""
+    ends = {"_ms": "ms", "_mj": "mJ", "_ma": "mA", "_mw": "mW", "_bytes": "B"}
+    starts = {"peak_": "B", "clock_": "Hz", "wait_states_": "cycles", "cycles_": "cycles"}
+    of_end = next((unit for end, unit in ends.items() if name.endswith(end)), "")
+    return of_end or next((unit for start, unit in starts.items() if f"{name}_".startswith(start)), "")
+
+
+def base_units() -> tuple[str, ...]:
+    """Those that :func:`magnitude` gives."""
+    return tuple(base for _, base in _BASES)
+
+
 def _whole(text: object, what: str, units: Mapping[str, Fraction], base: str) -> int:
     value, _ = _quantity(text, what, units)
     if value.denominator != 1:

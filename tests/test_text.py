@@ -10,6 +10,7 @@ from mcusim.report.run.page import summary
 from mcusim.report.run.table import run_table
 from mcusim.report.sweep.table import sweep_table
 from mcusim.results.difference import explain, sentence
+from mcusim.sweeps.saved import SavedSweep
 from mcusim.text import UnitScale, pick_unit, quantity
 from tests.support.pages.made_results import make_result
 
@@ -52,9 +53,10 @@ def test_a_short_run_is_in_microseconds_everywhere() -> None:
     assert "latency, µs" in table and "energy, µJ" in table and " 32.9 " in table and " 65.7 " in table
     longer = make_result("external", 2 * SHORT)
     assert sentence(explain(short, longer), "a", "b").startswith("b takes 32.9 µs longer than a: 32.9 computing")
+    study = SavedSweep("s", "", "", ("model",), {}, None)
     rows = [{"model": "net", "status": "ok", "latency_ms": 0.0329, "energy_mj": 0.0164, "peak_sram_bytes": 2048}]
-    assert sweep_table("s", ["model"], rows).splitlines()[3].split() == ["µs", "µJ", "SRAM", "KiB"]
-    assert sweep_table("s", ["model"], rows).splitlines()[4].split() == ["fastest", "32.9", "16.4", "2"]
+    assert sweep_table(study, rows).splitlines()[3].split() == ["µs", "µJ", "SRAM", "KiB"]
+    assert sweep_table(study, rows).splitlines()[4].split() == ["fastest", "32.9", "16.4", "2"]
 
 
 def test_sizes_are_in_kib_where_nothing_was_published() -> None:

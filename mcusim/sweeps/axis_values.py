@@ -12,7 +12,7 @@ from mcusim.machine.document import show
 from mcusim.plan import Option, declared_options
 from mcusim.run_config.run_options import CODE, DOMAIN, OPERATOR_OVERHEAD, PERIOD, SLEEP
 from mcusim.sweeps.expressions import Value
-from mcusim.units import quantity_parts, quoted
+from mcusim.units import magnitude, quantity_parts, quoted
 
 MOST_VALUES = 10_000
 RANGE = ("low", "high", "step")
@@ -97,6 +97,22 @@ def _decimal(value: Fraction) -> str:
         context.prec = 200
         text = f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def in_base_unit(key: str, values: Sequence[Value]) -> tuple[list[Value], str]:
+    """The values of axis ``key`` as numbers in their base unit, and that unit: 216000000 and ``Hz`` of ``"216 MHz"``;
+    as they are and '' where they are no quantities, or have no unit in common."""
+    option = OPTIONS.get(key)
+    if option is not None and option.is_size:
+        return list(values), "B"
+    parts = [magnitude(value) if isinstance(value, str) else None for value in values if value is not None]
+    numbers = [part[0] for part in parts if part is not None and part[1]]
+    units = {part[1] for part in parts if part is not None}
+    if not numbers or len(numbers) < len(parts) or len(units) > 1:
+        return list(values), ""
+    whole = all(number.denominator == 1 for number in numbers)
+    known = iter([int(number) if whole else float(number) for number in numbers])
+    return [None if value is None else next(known) for value in values], units.pop()
 
 
 def distinct(values: Sequence[Value]) -> bool:

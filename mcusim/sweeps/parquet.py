@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import UsageError
-from mcusim.sweeps.axis_values import REGIONS
+from mcusim.sweeps.axis_values import REGIONS, in_base_unit
 from mcusim.sweeps.expressions import Value
 from mcusim.sweeps.points import Point
 from mcusim.sweeps.saved import FLOATS, OF_CLOCKS, TEXTS
 from mcusim.sweeps.study import OUTPUTS, PERIOD, TAIL, Study
+from mcusim.units import column_unit
 
 if TYPE_CHECKING:
     import pyarrow
@@ -25,8 +26,8 @@ Row = Mapping[str, Any]
 
 def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequence[Row]) -> pyarrow.Table:
     """The table of ``rows``: inputs, outputs (``peak_<region>`` of all regions in use), derived columns, ``left_out``
-    where a row leaves operators out, then ``version key``. Missing values are null. ``study``'s text is in
-    the metadata.
+    where a row leaves operators out, then ``version key``. Missing values are null. Quantities are numbers, those of
+    inputs in their base unit; a column's metadata has the ``unit``. ``study``'s text is in the table's metadata.
 
     Raises StudyError when a derived column cannot be computed.
     """
@@ -47,9 +48,17 @@ def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequ
         columns["left_out"] = [row.get("left_out") for row in rows]
     columns |= {"version": [__version__] * len(rows), "key": list(keys)}
     assert tuple(columns)[-len(TAIL) :] == TAIL
+    units = {name: unit for name in columns if name not in study.derived and (unit := column_unit(name))}
+    for axis in study.axes:  # after the derived columns, which read them as the study has them
+        (columns[axis.key], units[axis.key]) = in_base_unit(axis.key, columns[axis.key])
     arrays = {name: _array(name, values, name in study.derived) for name, values in columns.items()}
+    schema = pa.schema([pa.field(name, array.type, metadata=_unit(units.get(name))) for name, array in arrays.items()])
     about = {"version": __version__, "study": study.name, "title": study.title, "question": study.question}
-    return pa.table(arrays).replace_schema_metadata({"mcusim": json.dumps(about, sort_keys=True)})
+    return pa.table(arrays, schema.with_metadata({"mcusim": json.dumps(about, sort_keys=True)}))
+
+
+def _unit(unit: str | None) -> dict[str, str] | None:
+    return {"unit": unit} if unit else None
 
 
 def _derived(study: Study, columns: Mapping[str, list[Value]], count: int) -> dict[str, list[Value]]:

@@ -120,8 +120,10 @@ def _row(work: SharedWork, inputs: Mapping[str, Any]) -> Row:
     try:
         return _outputs(work, inputs)
     except McusimError as error:
-        path, _ = work.machines[inputs["machine"]]
-        return failed(str(error).replace(path, inputs["machine"]))  # the same wherever the study lies
+        text = str(error)
+        for what, files in (("machine", work.machines), ("model", work.models)):  # the same wherever the study lies
+            text = text.replace(files[inputs[what]][0], inputs[what])
+        return failed(text)
     except Exception as error:  # a defect of mcusim costs one row, not the sweep
         return failed(f"mcusim failed: {type(error).__name__}: {error}")
 

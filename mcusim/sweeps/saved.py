@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded
 from mcusim.sweeps.points import MOST_POINTS
-from mcusim.sweeps.study import BASE, CAUSES, INTERVAL, PERIOD, TAIL
+from mcusim.sweeps.study import BASE, CAUSES, INTERVAL, OUTPUTS, PERIOD, TAIL
+from mcusim.units import base_units
 
 if TYPE_CHECKING:
     import pyarrow
@@ -24,6 +25,19 @@ _WHOLE = ("cycles", "macs", "peak_sram_bytes", *(f"cycles_{cause}" for cause in 
 _NEEDED = ("cycles", *FIGURES, "peak_sram_bytes")  # of a run
 _STATUSES = ("ok", "does-not-fit", "fault", "error")
 _LARGEST_FILE, _MOST_BYTES, _MOST_COLUMNS = 1 << 28, 1 << 30, 1000
+
+
+def column_units(table: pyarrow.Table) -> dict[str, str]:
+    """The unit of each column that has one."""
+    units = {field.name: (field.metadata or {}).get(b"unit", b"") for field in table.schema}
+    return {name: unit.decode("ascii", "replace") for name, unit in units.items() if unit}
+
+
+def numeric_columns(table: pyarrow.Table) -> tuple[str, ...]:
+    """Names of the columns of numbers."""
+    import pyarrow as pa
+
+    return tuple(f.name for f in table.schema if pa.types.is_integer(f.type) or pa.types.is_floating(f.type))
 
 
 def is_row(row: Mapping[str, Any]) -> bool:
@@ -46,12 +60,14 @@ def _is_value(name: str, value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SavedSweep:
-    """The table of a finished sweep, and what it says of its study; ``inputs`` are the columns that were varied."""
+    """The table of a finished sweep, and what it says of its study; ``inputs`` are the columns that were varied, and
+    ``units`` what those of them that are quantities are in."""
 
     name: str
     title: str
     question: str
     inputs: tuple[str, ...]
+    units: Mapping[str, str]
     table: pyarrow.Table
 
 
@@ -74,11 +90,27 @@ def read_table(path: str | Path) -> SavedSweep:
     if not isinstance(study, dict) or not isinstance(study.get("study"), str) or len(named) < 3:
         raise problem("it does not say which study it is of")
     names = parsed.column_names
-    if "status" not in names or names[: len(BASE)] != list(BASE) or names[-len(TAIL) :] != list(TAIL):
+    if (
+        "status" not in names
+        or OUTPUTS[-1] not in names
+        or names[: len(BASE)] != list(BASE)
+        or names[-len(TAIL) :] != list(TAIL)
+    ):
         raise problem("its columns are others")
     inputs = tuple(names[: names.index("status")])
     _check_rows(parsed, inputs, problem)
-    return SavedSweep(study["study"], str(study.get("title")), str(study.get("question")), inputs, parsed)
+    units = {name: unit for name, unit in column_units(parsed).items() if name in inputs and unit in base_units()}
+    return SavedSweep(study["study"], str(study.get("title")), str(study.get("question")), inputs, units, parsed)
+
+
+def kept_rows(saved: SavedSweep) -> dict[str, dict[str, Any]]:
+    """Of each point by its key what it had come to: outputs alone, without what is derived of them."""
+    names = saved.table.column_names
+    last = names.index(OUTPUTS[-1])
+    outputs = [*names[len(saved.inputs) : last + 1]]
+    outputs += [name for name in names[last + 1 :] if name in (*PERIOD, "left_out") or name.startswith(OF_CLOCKS)]
+    rows = saved.table.select(outputs).to_pylist()
+    return dict(zip(saved.table.column("key").to_pylist(), rows, strict=True))
 
 
 def _parsed(data: bytes, problem: Any) -> pyarrow.Table:

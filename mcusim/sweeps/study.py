@@ -15,6 +15,7 @@ from mcusim.plan.options import RUNTIME, WITHOUT, runtime_of
 from mcusim.program.unknown_operators import Costs
 from mcusim.run_config.kernel_choice import default_kernels, stands_for
 from mcusim.runtime.runtime import find_runtime
+from mcusim.sweeps.axis_values import in_base_unit
 from mcusim.sweeps.expressions import Expression, Value
 
 BASE = ("model", "machine", "policy", "kernels", "fidelity")
@@ -59,7 +60,8 @@ class Sampling:
 class Study:
     """``models``, ``machines``, ``policies``, ``kernels`` and ``fidelities`` are crossed with the sampled ``axes``.
 
-    Models and machines are as the file names them; ``folder`` is what their paths are relative to. Without ``kernels``
+    Models are named by their file's name alone, ``files`` has it as the study does; machines are as the study names
+    them; ``folder`` is what their paths are relative to. Without ``kernels``
     each runtime has its default ones; a runtime with kernels of its own has those. ``where`` keeps the
     points for which all hold; ``derived`` are columns, each over inputs, outputs and the derived ones before it.
     ``allow_unknown`` and ``costs`` are those of ``mcusim run``.
@@ -80,11 +82,23 @@ class Study:
     folder: Path | None = None
     allow_unknown: bool = False
     costs: Costs = ()
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns of inputs, in order."""
         return (*BASE, *(axis.key for axis in self.axes))
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns of outputs that are numbers, but for those that depend on the machines: bytes of a region, clocks."""
+        return (*(name for name in OUTPUTS if name not in ("status", "error")), *PERIOD, *self.derived)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The base unit of each axis whose values are quantities."""
+        units = {axis.key: in_base_unit(axis.key, axis.values)[1] for axis in self.axes}
+        return {key: unit for key, unit in units.items() if unit}
 
     @property
     def all_kernels(self) -> tuple[str, ...]:
@@ -108,7 +122,7 @@ class Study:
 
     def model_path(self, name: str) -> str:
         """A model as it is opened: a file in the study's folder goes before a network of the zoo."""
-        return self._path(name, ())
+        return self._path(self.files.get(name, name), ())
 
     def machine_path(self, name: str) -> str:
         """A machine as it is opened: a shipped one goes before a file in the study's folder."""

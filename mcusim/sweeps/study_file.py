@@ -34,7 +34,8 @@ policies alone; ``where`` drops what does not apply.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -95,6 +96,26 @@ def study_of(
     return _StudyReader(*document, shown).study(folder, name)
 
 
+def names_of_files(models: Sequence[str]) -> dict[str, str]:
+    """``models`` as the table names them, each with what the study calls it: a file by its name alone, as ``mcusim
+    run`` names it, with as many folders before it as tell it from the others."""
+    candidates = {model: list(dict.fromkeys(_shorter_names(model))) for model in models}
+    counts = Counter(name for names in candidates.values() for name in names)
+    return {next((name for name in names if counts[name] == 1), model): model for model, names in candidates.items()}
+
+
+def _shorter_names(model: str) -> Iterator[str]:
+    """The name of a model's file, the same with its folders, and it as it is; with its ending where a network of the
+    zoo has the name."""
+    from mcusim.model.zoo import parse_name
+
+    path = Path(model)
+    name = path.stem if path.suffix == ".tflite" and parse_name(path.stem) is None else path.name
+    folders = path.relative_to(path.anchor).parts[:-1]
+    yield from ("/".join((*folders[len(folders) - count :], name)) for count in range(len(folders) + 1) if name)
+    yield model
+
+
 class _StudyReader:
     """One reading of one document."""
 
@@ -114,9 +135,11 @@ class _StudyReader:
     def study(self, folder: Path | None, name: str) -> Study:
         self._known("", self.raw, KEYS)
         fidelities = self._names("fidelity", FIDELITIES, ["replay"])
+        files = names_of_files(self._names("models"))
         study = Study(
             name=name,
-            models=self._names("models"),
+            models=tuple(files),
+            files=files,
             machines=self._machine_names(),
             policies=self._names("policies", policy_names()),
             kernels=self._names("kernels") if "kernels" in self.raw else (),
@@ -201,8 +224,9 @@ class _StudyReader:
 
         for name in study.models:
             if parse_name(name) is None and not exists(Path(study.model_path(name))):
-                rule = f"no model {quoted(name)}: neither a file in the study's folder nor a name of `mcusim models`"
-                raise self.problem("models", rule, list(study.models))
+                named = quoted(study.files[name])
+                rule = f"no model {named}: neither a file in the study's folder nor a name of `mcusim models`"
+                raise self.problem("models", rule, list(study.files.values()))
 
     def _machines(self, study: Study) -> list[Machine]:
         named = list(study.machines)

@@ -21,7 +21,7 @@ from mcusim.sweeps.journal import Journal, journal_path
 from mcusim.sweeps.parquet import check_derived, table, write_table
 from mcusim.sweeps.point import Batch, Content, Row, SharedWork, shares, shares_accesses
 from mcusim.sweeps.points import Point, points
-from mcusim.sweeps.saved import read_table
+from mcusim.sweeps.saved import column_units, kept_rows, read_table
 from mcusim.sweeps.study import Study
 from mcusim.sweeps.study_file import read_study, study_of
 
@@ -49,11 +49,13 @@ def sweep(
 
     ``study`` is a file (see :mod:`mcusim.sweeps.study_file`), the name of a shipped study, a :class:`Study`, or a
     mapping with what the file would have. ``output`` is a Parquet file with the same table; while the sweep runs, a
-    journal next to it keeps what is done, so that the same call resumes where a killed one ended. ``jobs`` processes
+    journal next to it keeps what is done, so that the same call resumes where a killed one ended. Of a table that is
+    there, with points of this study alone, the rows are kept: only what the study has more is run. ``jobs`` processes
     share the points (default: one a core; they are started afresh, so a script that calls this has to be importable),
     or the workers of the Dask cluster at address ``dask``. ``progress`` is called with the points done and all.
 
-    Columns: the inputs (``model machine policy kernels fidelity``, then the axes), ``status`` (``ok``,
+    Columns: the inputs (``model machine policy kernels fidelity``, then the axes, quantities in their base unit: see
+    ``attrs["units"]`` of the table), ``status`` (``ok``,
     ``does-not-fit``, ``fault``, ``error``), ``error``, ``cycles latency_ms energy_mj supply_current_ma macs
     peak_sram_bytes``, ``peak_<region>`` in bytes, ``cycles_<cause>``, with an axis ``clock`` what followed it
     (``regulator``, ``clock_bus`` and ``clock_<region>`` in Hz, ``wait_states_<region>``), with an axis ``period`` what
@@ -61,10 +63,13 @@ def sweep(
     ``left_out`` (operators that the figures of a row are without, where there are such rows), ``version`` (of mcusim)
     and ``key`` (of all that the row depends on). A point that fails is a row with its error.
 
-    Raises StudyError for a study that cannot be used, UsageError for other arguments or an ``output`` that exists
-    (unless ``force``) or cannot be written.
+    Raises StudyError for a study that cannot be used, UsageError for other arguments, an ``output`` that has something
+    else (unless ``force``) or cannot be written.
     """
-    return sweep_table(_study(study), output, jobs=jobs, dask=dask, progress=progress, force=force).to_pandas()
+    table = sweep_table(_study(study), output, jobs=jobs, dask=dask, progress=progress, force=force)
+    frame = table.to_pandas()
+    frame.attrs["units"] = column_units(table)
+    return frame
 
 
 def sweep_table(
@@ -77,14 +82,15 @@ def sweep_table(
     force: bool = False,
 ) -> pyarrow.Table:
     """:func:`sweep` as a pyarrow table, whole numbers with nulls included."""
-    runner, path = _runner(jobs, dask), _output(output, force)
+    runner, path = _runner(jobs, dask), _output(output)
     chosen = points(study)
     check_derived(study, chosen)
     work = prepared(study)
     keys = _keys(study, work, chosen)
+    _kept(path, keys, force)
     with nullcontext() if path is None else Journal(journal_path(path), set(keys)) as journal:
-        _output(output, force)  # another sweep may have ended since
-        rows = _rows(runner, work, dict(zip(keys, chosen, strict=True)), journal, progress)
+        kept = _kept(path, keys, force)  # another sweep may have ended since
+        rows = _rows(runner, work, dict(zip(keys, chosen, strict=True)), kept, journal, progress)
         result = table(study, chosen, keys, [rows[key] for key in keys])
         if path is not None and journal is not None:
             journal.sync()
@@ -107,6 +113,30 @@ def finished(study: Study, path: str | Path) -> pyarrow.Table | None:
     return saved if table(study, chosen, keys, saved.to_pylist()).equals(saved) else None
 
 
+def kept_points(study: Study, path: str | Path) -> tuple[int, int]:
+    """How many points of ``study`` the table in ``path`` has, and how many there are. Raises UsageError where it has
+    others, or is none."""
+    chosen = points(study)
+    return len(_kept(Path(path), _keys(study, prepared(study), chosen), False)), len(chosen)
+
+
+def _kept(path: Path | None, keys: Sequence[str], force: bool) -> dict[str, Row]:
+    """The rows of the table in ``path``, all of which have to be of points with these ``keys``."""
+    if path is None or force or not path.exists():
+        return {}
+    try:
+        rows = kept_rows(read_table(path))
+    except UsageError:
+        raise UsageError(f"{path} exists; --force overwrites it") from None
+    others = len(rows.keys() - set(keys))
+    if others:
+        raise UsageError(
+            f"{path} exists, and {others:,} of its {len(rows):,} points are not of this study and these inputs (models,"
+            " machines, kernels, version of mcusim): name another file; --force computes all anew and overwrites it"
+        )
+    return rows
+
+
 def _study(study: str | Path | Study | Mapping[str, Any]) -> Study:
     if isinstance(study, Study):
         return study
@@ -127,15 +157,15 @@ def _runner(jobs: int | None, dask: str | None) -> Runner:
     return local(processes(jobs))
 
 
-def _output(output: str | Path | None, force: bool) -> Path | None:
+def _output(output: str | Path | None) -> Path | None:
     if output is None:
         return None
     require_type("output", output, ((str, Path), "a path or None"))
     path = Path(output)
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"cannot write {path}: it is a directory, or its folder is not there")
-    if path.exists() and (not force or not path.is_file()):
-        raise UsageError(f"{path} exists" + ("; --force overwrites it" if path.is_file() else ", and is not a file"))
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} exists, and is not a file")
     return path
 
 
@@ -169,10 +199,11 @@ def _keys(study: Study, work: SharedWork, chosen: Sequence[Point]) -> list[str]:
 
 
 def _rows(
-    runner: Runner, work: SharedWork, asked: Mapping[str, Point], journal: Journal | None, progress: Progress | None
-) -> dict[str, Row]:
-    """The row of every key; those of the journal are not computed again."""
-    rows: dict[str, Row] = {} if journal is None else journal.rows
+    runner: Runner, work: SharedWork, asked: Mapping[str, Point], kept: Mapping[str, Row], journal: Journal | None,
+    progress: Progress | None,
+) -> dict[str, Row]:  # fmt: skip
+    """The row of every key; those that are ``kept``, and those of the journal, are not computed again."""
+    rows: dict[str, Row] = {**kept, **({} if journal is None else journal.rows)}
     missing = [(key, point) for key, point in asked.items() if key not in rows]
     count = len(asked)
     if progress is not None:
@@ -183,8 +214,7 @@ def _rows(
         for batch_rows in done:
             if journal is not None:
                 journal.add(batch_rows)
-            else:
-                rows |= batch_rows
+            rows |= batch_rows
             if progress is not None:
                 progress(len(rows), count)
     return rows

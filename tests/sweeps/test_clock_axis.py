@@ -47,7 +47,7 @@ def test_cycles_wait_states_and_sdram_move_together(tmp_path: Path) -> None:
 def test_it_is_the_core_clock_of_a_run() -> None:
     found = rows(clock=["108 MHz", "216 MHz"])
     for clock, cycles in zip(found.clock, found.cycles, strict=True):
-        run = mcusim.simulate("figure-1", F746, "external", overrides={"core.clock": clock}).run
+        run = mcusim.simulate("figure-1", F746, "external", overrides={"core.clock": f"{clock} Hz"}).run
         assert run is not None and run.cycles == cycles
     keyed = rows(**{"core.clock": ["108 MHz", "216 MHz"]})
     assert list(keyed.cycles) == list(found.cycles) and list(keyed.clock_sdram) == list(found.clock_sdram)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import mcusim
 from mcusim.commands.app import main
 from mcusim.errors import UsageError
-from mcusim.sweeps import read_table
+from mcusim.sweeps import column_units, read_table
+from mcusim.sweeps.point import perform
+from mcusim.sweeps.study_file import names_of_files
+from tests.support.paths import shared_model
 
 STUDY = """title = "Two policies"
 models = ["figure-1"]
@@ -48,15 +54,82 @@ def test_a_finished_sweep_says_so(here: Path, capsys: pytest.CaptureFixture[str]
     assert Path("t.parquet").stat().st_mtime_ns == before.st_mtime_ns
 
 
-@pytest.mark.parametrize("change", [("* 2", "* 3"), ('"external"', '"tinyops"'), ("twice =", "double =")])
+@pytest.mark.parametrize("change", [('"external"', '"tinyops"'), ('"internal", ', ""), ("figure-1", "ds-cnn")])
 def test_another_study_does_not_overwrite(
     change: tuple[str, str], here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("s.toml").write_text(STUDY.replace(*change))
     before = Path("t.parquet").read_bytes()
     assert main(["sweep", "s.toml", "-o", "t.parquet"]) == 2
-    assert capsys.readouterr().err == "error: t.parquet exists; --force overwrites it\n"
-    assert Path("t.parquet").read_bytes() == before
+    gone = 2 if change[0] == "figure-1" else 1
+    assert f"error: t.parquet exists, and {gone} of its 2 points are not of this study" in capsys.readouterr().err
+    assert Path("t.parquet").read_bytes() == before and not Path("t.parquet.journal").exists()
+
+
+def test_a_study_that_grew_keeps_its_points(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Points that are there are not run again, and the table is the one that a fresh sweep writes."""
+    grown = STUDY.replace('"internal", ', '"internal", "tinyops", ').replace("* 2", "* 3")
+    Path("s.toml").write_text(grown)
+    assert main(["sweep", "s.toml", "-o", "fresh.parquet", "-j", "1"]) == 0
+    capsys.readouterr()
+    done = list[int]()
+    monkeypatch.setattr(
+        "mcusim.sweeps.executors.perform", lambda work, batch: done.append(len(batch)) or perform(work, batch)
+    )
+    assert main(["sweep", "s.toml", "-o", "t.parquet", "-j", "1"]) == 0
+    assert capsys.readouterr().err.startswith("t.parquet has 2 of 3 points: 1 are run\n") and done == [1]
+    assert Path("t.parquet").read_bytes() == Path("fresh.parquet").read_bytes()
+    Path("s.toml").write_text(grown.replace("* 3", "* 4"))  # what is derived alone
+    assert main(["sweep", "s.toml", "-o", "t.parquet", "-j", "1"]) == 0
+    assert "t.parquet has 3 of 3 points: none is run" in capsys.readouterr().err and done == [1]
+    frame = read_table("t.parquet").table.to_pandas()
+    assert (frame.twice == 4 * frame.latency_ms).all()
+
+
+def test_without_a_file_the_points_are_listed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "s.toml", "-j", "1"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines[2:5]] == ["policy", "internal", "external"] and lines[2][1:3] == ["ms", "mJ"]
+    assert sorted(path.name for path in here.iterdir()) == ["s.toml", "t.parquet"]
+
+
+def test_quantities_are_numbers_with_their_unit(here: Path) -> None:
+    axes = '[axes]\nclock = ["100 MHz", "216 MHz"]\nsram_budget = ["none", "64 KiB"]\nperiod = ["20 ms"]\n'
+    axes += '"power.run" = ["96 mA at 216 MHz"]\n"memory.sdram.timing.tRCD" = ["2 sdclk", "30 ns"]\n'
+    Path("s.toml").write_text(STUDY.replace("[derived]", f"{axes}[derived]").replace(', "external"', ""))
+    assert main(["sweep", "s.toml", "-o", "u.parquet", "--csv", "u.csv", "--json", "u.json", "-j", "1"]) == 0
+    saved = read_table("u.parquet")
+    rows = saved.table.to_pylist()
+    assert {row["clock"] for row in rows} == {100_000_000, 216_000_000} and rows[0]["period"] == 0.02
+    assert {row["sram_budget"] for row in rows} == {None, 65536}
+    assert (rows[0]["power.run"], rows[1]["memory.sdram.timing.tRCD"]) == ("96 mA at 216 MHz", "30 ns")
+    assert saved.units == {"clock": "Hz", "sram_budget": "B", "period": "s"}
+    units = column_units(saved.table)
+    outputs = {"cycles": "cycles", "energy_mj": "mJ", "peak_dtcm": "B", "clock_bus": "Hz", "mean_power_mw": "mW"}
+    assert units.items() >= outputs.items() and not units.keys() & {
+        "twice",
+        "macs",
+        "status",
+        "memory.sdram.timing.tRCD",
+    }
+    assert json.loads(Path("u.json").read_text())["units"] == units
+    head = Path("u.csv").read_text().splitlines()[0]
+    assert '"clock [Hz]","sram_budget [B]","period [s]"' in head and '"latency_ms","energy_mj"' in head
+    assert mcusim.sweep("s.toml", jobs=1).attrs["units"] == units
+
+
+def test_a_model_is_its_name(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        shutil.copy(shared_model("hello_world_int8.tflite"), f"{folder}/hello.tflite")
+    text = STUDY.replace('["figure-1"]', f'["{here}/a/hello.tflite", "b/hello.tflite"]')
+    Path("s.toml").write_text(text.replace(', "external"', ""))
+    assert main(["sweep", "s.toml", "-o", "m.parquet", "-j", "1"]) == 0
+    assert set(read_table("m.parquet").table.column("model").to_pylist()) == {"a/hello", "b/hello"}
+    names = names_of_files(["/m/x.tflite", "ds-cnn", "/m/ds-cnn.tflite", "y", "y.tflite"])
+    assert list(names) == ["x", "ds-cnn", "ds-cnn.tflite", "y", "y.tflite"] and names["x"] == "/m/x.tflite"
 
 
 def test_a_table_is_shown_again(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

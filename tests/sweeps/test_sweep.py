@@ -54,7 +54,8 @@ def test_columns(frame: pd.DataFrame) -> None:
 def test_rows_are_those_of_simulate(frame: pd.DataFrame) -> None:
     assert len(frame) == 8
     for row in frame.to_dict("records"):
-        overrides = {"memory.sdram.timing.tRCD": row["memory.sdram.timing.tRCD"], "power.run": row["power.run"]}
+        overrides = {"memory.sdram.timing.tRCD": f"{row['memory.sdram.timing.tRCD']} sdclk"}
+        overrides["power.run"] = f"{1000 * row['power.run']:g} mA"
         result = mcusim.simulate("ds-cnn", row["machine"], row["policy"], overrides=overrides)
         assert result.run is not None
         assert result.energy is not None
@@ -69,7 +70,7 @@ def test_rows_are_those_of_simulate(frame: pd.DataFrame) -> None:
 def test_a_key_that_is_set_to_what_it_is_changes_nothing(frame: pd.DataFrame) -> None:
     """The machine then is the one that was measured."""
     result = mcusim.simulate("ds-cnn", "stm32f746g-disco", "internal")
-    assert (frame["memory.sdram.timing.tRCD"][0], frame["power.run"][0]) == ("2 sdclk", "96 mA")
+    assert (frame["memory.sdram.timing.tRCD"][0], frame["power.run"][0]) == (2, 0.096)
     assert result.interval is not None
     assert (frame.latency_low_ms[0], frame.latency_high_ms[0]) == result.interval.latency_ms
     spread = frame.latency_high_ms / frame.latency_low_ms
@@ -144,7 +145,7 @@ def test_outputs_are_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["sweep", str(study), "-o", str(output)]) == 2
     assert "--force overwrites it" in capsys.readouterr().err
     assert output.read_text() == "mine"
-    for options in (["-o", str(study), "--force"], ["-o", str(tmp_path)], ["-o", str(tmp_path / "no" / "x")], []):
+    for options in (["-o", str(study), "--force"], ["-o", str(tmp_path)], ["-o", str(tmp_path / "no" / "x")]):
         assert main(["sweep", str(study), *options]) == 2
     with pytest.raises(UsageError, match="exists"):
         mcusim.sweep(study, output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,11 @@ sweeps = import_module("mcusim.sweeps.sweep")  # the package has its function of
 
 COMPILED = ("without", "patches", "patch_split")
 TAKEN = {"sram_budget": ("internal", "tinyops")} | dict.fromkeys(("overlay", "buffering", "variant"), ("tinyops",))
+
+
+def written(value: Any, unit: str) -> Any:
+    """A quantity of a table as a study has it."""
+    return f"{Decimal(repr(value)):f} {unit}" if unit and value is not None and not pd.isna(value) else value
 
 
 def alone(row: dict[str, Any], axes: list[str], named: bool = False) -> dict[str, Any]:
@@ -83,8 +89,10 @@ def compare(document: dict[str, Any]) -> list[str]:
     forget()
     table = sweeps.sweep_table(study, jobs=1).to_pylist()
     axes = [axis.key for axis in study.axes]
+    units = {key: unit for key, unit in study.units.items() if key not in OPTIONS}
     for row in table:
-        wanted = alone(row, axes, "kernels" in document)
+        typed = {key: written(value, units.get(key, "")) for key, value in row.items()}
+        wanted = alone(typed, axes, "kernels" in document)
         inputs = {*BASE, *axes, "version", "key"}
         assert {key: value for key, value in row.items() if value is not None and key not in inputs} == {
             key: value for key, value in wanted.items() if value is not None
@@ -266,7 +274,7 @@ def test_a_key_that_is_set_to_what_it_is_stays_there() -> None:
     assert list(found.status) == ["ok", "ok", "error", "ok"]
     assert "bus.clock = 216 MHz: must not be faster than core.clock" in found.error[2]
     for n in (0, 1, 3):
-        overrides = {key: found[key][n] for key in ("core.clock", "bus.clock")}
+        overrides = {key: f"{found[key][n]} Hz" for key in ("core.clock", "bus.clock")}
         run = mcusim.simulate("ds-cnn", "stm32f746g-disco", overrides=overrides).run
         assert run is not None
         assert found.cycles[n] == run.cycles
@@ -310,10 +318,10 @@ def test_a_period_is_an_axis_and_needs_no_run_of_its_own(monkeypatch: pytest.Mon
     found = rows_of({"clock": ["108 MHz", "216 MHz"], "period": ["none", "30 ms", "1 s"]})
     assert len(runs) == 2
     for row in found.to_dict("records"):
-        period = row["period"] if isinstance(row["period"], str) else None
-        overrides = {"core.clock": row["clock"]}
+        period = None if pd.isna(row["period"]) else f"{1000 * row['period']:g} ms"
+        overrides = {"core.clock": f"{row['clock']} Hz"}
         duty = mcusim.simulate("ds-cnn", "stm32f746g-disco", overrides=overrides, period=period).duty
-        assert (duty is None) == (period is None) and (duty is None or duty.met == (period == "1 s"))
+        assert (duty is None) == (period is None) and (duty is None or duty.met == (period == "1000 ms"))
         wanted = [None] * 3 if duty is None else [duty.energy_mj, duty.mean_power_mw, duty.sleep_current_ma]
         got = [row["period_energy_mj"], row["mean_power_mw"], row["sleep_current_ma"]]
         assert [None if pd.isna(one) else pytest.approx(one) for one in got] == wanted

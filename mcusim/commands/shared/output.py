@@ -181,6 +181,15 @@ def check_outputs(
         check_writable(path, force)
 
 
+def check_folder(path: Path | None, force: bool) -> None:
+    """Raise UsageError for a folder that cannot be made, is something else, or has files and no ``force``; None is
+    none."""
+    if path is not None and (not path.parent.is_dir() or (path.exists() and not path.is_dir())):
+        raise UsageError(f"cannot write into {path}: it is no folder, or the one it would be in is not there")
+    if path is not None and not force and path.is_dir() and any(path.iterdir()):
+        raise UsageError(f"{path} has files; --force overwrites those of the same names")
+
+
 def write_file(path: Path, write: Callable[[TextIO], object], force: bool) -> None:
     """Write through a temporary file in the folder of ``path``, so that a reader sees the old content or the whole new
     one.

@@ -21,15 +21,16 @@ class PlotFigure:
 
     Texts in ``data`` and ``layout`` are plotly's own markup; what comes from outside goes through :func:`plain` first.
     ``layout["meta"]["labels"]``, where given, names the whole numbers of the x axis from 0 on: as many of them as fit
-    are written, more when zoomed in. ``layout["meta"]["lanes"]``: rows of tasks over time
-    (:mod:`mcusim.report.run.figures.lanes`) that are drawn before ``data``. Lines, grid and texts take the page's
-    colours.
+    are written, more when zoomed in. ``name``: of its file, where it is written to one. ``layout["meta"]["lanes"]``:
+    rows of tasks over time (:mod:`mcusim.report.run.figures.lanes`) that are drawn before ``data``. Lines, grid and
+    texts take the page's colours.
     """
 
     caption: str
     data: Sequence[dict[str, Any]]
     layout: dict[str, Any]
     height: int = field(default=480, kw_only=True)
+    name: str = field(default="", kw_only=True)
 
 
 def page(

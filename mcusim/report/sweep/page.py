@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mcusim.program.unknown_operators import left_out_text
@@ -11,12 +11,14 @@ from mcusim.report.run.interval_text import percentage
 from mcusim.report.sweep.figures.effects_bars import MOST_MAPS, heat_maps, tornado
 from mcusim.report.sweep.figures.parallel import parallel
 from mcusim.report.sweep.figures.pareto import pareto
+from mcusim.report.sweep.figures.plots import PlotRequest, plot_figures
 from mcusim.report.sweep.figures.point_table import OUTPUTS, Point, StudyLike, Sweep
 from mcusim.results.measurement.interval import LEVEL
 
 if TYPE_CHECKING:
     import pandas
 
+_OWN_AXES = ("Plots", "Pareto fronts")  # those side by side do not share them
 _MODELS, _ROWS, _FAILED = 6, 400, 20
 # side by side where there is room, each with its own axes
 _SIDE_BY_SIDE = (
@@ -25,34 +27,46 @@ _SIDE_BY_SIDE = (
 Part = str | PlotFigure | Sequence[PlotFigure]
 
 
-def sweep_page(frame: pandas.DataFrame, study: StudyLike, conclusions: Sequence[str] = ()) -> str:
+def sweep_page(
+    frame: pandas.DataFrame, study: StudyLike, conclusions: Sequence[str] = (), plots: Sequence[PlotRequest] = ()
+) -> str:
     """A page with the best point of each model, Pareto fronts, what each input changes (tornado), heat maps over the
     inputs that matter most, every point as a line over its inputs and outputs, and the table.
 
-    ``frame`` is the table of :func:`mcusim.sweep` for ``study``; ``conclusions`` are sentences to put first. Equal
+    ``frame`` is the table of :func:`mcusim.sweep` for ``study``; ``conclusions`` are sentences to put first, and
+    ``plots`` those that were asked for. Equal
     tables give equal text. Not modelled: pictures of more than 6 models and 12 heat maps, of the table what is after
     its 400th row; derived columns are in the Parquet file only.
     """
     sweep = Sweep(frame.to_dict("records"), study)
     parts: list[Part] = [_lead(sweep), _conclusions(conclusions), _tables(sweep)]
     if sweep.ran:
-        parts += _pictures(sweep)
+        parts += _pictures(sweep_figures(sweep, plots))
     parts += [_failed(sweep), _points(sweep), _notes(sweep)]
     return page(study.title or f"Study {study.name}", [part for part in parts if part])
 
 
-def _pictures(sweep: Sweep) -> list[Part]:
+def sweep_figures(sweep: Sweep, plots: Sequence[PlotRequest] = ()) -> dict[str, Sequence[PlotFigure]]:
+    """By heading, those that there are: ``plots``, Pareto fronts, effects, heat maps, parallel coordinates."""
     models = [model for model in sweep.models if any(point["model"] == model for point in sweep.ran)]
-    parts: list[Part] = ["<h2>Pareto fronts</h2>"]
-    parts += [_SIDE_BY_SIDE, *(pareto(sweep, model) for model in models[:_MODELS]), "</div>"]
-    both = [tornado(sweep, output) for output in ("latency_ms", "energy_mj")]
-    if all(both):
-        parts += ["<h2>What each input changes</h2>", [figure for figure in both if figure]]
-    maps = heat_maps(sweep)
-    if maps:
-        parts += ["<h2>Heat maps</h2>", *_pairs(maps)]
+    effects = [tornado(sweep, output) for output in ("latency_ms", "energy_mj")]
     lines = parallel(sweep)
-    return [*parts, "<h2>Parallel coordinates</h2>", lines] if lines else parts
+    figures: dict[str, Sequence[PlotFigure]] = {
+        "Plots": [figure for request in plots for figure in plot_figures(sweep, request)],
+        "Pareto fronts": [pareto(sweep, model) for model in models[:_MODELS]],
+        "What each input changes": [figure for figure in effects if figure is not None],
+        "Heat maps": heat_maps(sweep),
+        "Parallel coordinates": [] if lines is None else [lines],
+    }
+    return {heading: drawn for heading, drawn in figures.items() if drawn}
+
+
+def _pictures(figures: Mapping[str, Sequence[PlotFigure]]) -> list[Part]:
+    parts: list[Part] = []
+    for heading, drawn in figures.items():
+        parts.append(f"<h2>{heading}</h2>")
+        parts += [_SIDE_BY_SIDE, *drawn, "</div>"] if heading in _OWN_AXES else _pairs(drawn)
+    return parts
 
 
 def _pairs(figures: Sequence[PlotFigure]) -> list[Sequence[PlotFigure]]:
@@ -90,18 +104,8 @@ def _tables(sweep: Sweep) -> str:
 
 
 def _row(sweep: Sweep, point: Point) -> list[str]:
-    outputs = [_output(sweep, name, point) for name in OUTPUTS]
+    outputs = [sweep.with_ends(name, point) for name in OUTPUTS]
     return [*(sweep.label(name, point[name]) for name in sweep.varying), *outputs]
-
-
-def _output(sweep: Sweep, name: str, point: Point) -> str:
-    """The figure, with its interval where it has one."""
-    if point.get(name) is None:
-        return "-"
-    figure, unit = name.rsplit("_", 1)
-    ends = [point.get(f"{figure}_{end}_{unit}") for end in ("low", "high")]
-    known = [sweep.shown(name, end) for end in ends if end is not None]
-    return sweep.shown(name, point[name]) + (f" ({' to '.join(known)})" if len(known) == 2 else "")
 
 
 def _failed(sweep: Sweep) -> str:

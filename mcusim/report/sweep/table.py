@@ -9,23 +9,32 @@ from typing import Any
 
 from mcusim.program.unknown_operators import left_out_text
 from mcusim.report.run.interval_text import ends, percentage
+from mcusim.report.sweep.figures.point_table import StudyLike
 from mcusim.results.measurement.interval import LEVEL
-from mcusim.text import columns, hanging_indent, kib, pick_unit, quantity, wrapped
+from mcusim.text import WIDTH, columns, hanging_indent, kib, pick_unit, quantity, with_unit, wrapped
 
 _BEST = (("fastest", "latency_ms"), ("least energy", "energy_mj"), ("least SRAM", "peak_sram_bytes"))
+_FIGURES = (("latency_ms", "ms"), ("energy_mj", "mJ"))
+_LISTED = 24  # points without a file
 _MODELS = 5  # that are listed
 _REASONS = 3  # of failed points that are listed
 _SHOWN = 34  # columns of an input's value
 Rows = Sequence[Mapping[str, Any]]
 
 
-def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
+def sweep_table(study: StudyLike, rows: Rows, listed: bool = False) -> str:
     """How many of ``rows`` ended how; of each model the best by latency, energy and on-chip RAM, and by the energy of
-    each ``period``, with those of ``inputs`` that differ; and why points failed. Of equals the first is named."""
+    each ``period``, with the inputs that differ; and why points failed. Of equals the first is named. ``listed``: every
+    point first, or where there are too many that a file has them."""
+    rows = [{**row, **{key: with_unit(row[key], study.units.get(key, "")) for key in study.inputs}} for row in rows]
     counts = Counter(str(row["status"]) for row in rows)
     ended = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-    lines = [f"{name}: {len(rows):,} {_plural('point', len(rows))}, {ended}"]
-    varied = [key for key in inputs if key != "model" and len({repr(row[key]) for row in rows}) > 1]
+    lines = [f"{study.title or study.name}: {len(rows):,} {_plural('point', len(rows))}, {ended}"]
+    varied = [key for key in study.inputs if key != "model" and len({repr(row[key]) for row in rows}) > 1]
+    if listed and len(rows) <= _LISTED:
+        lines += ["", *_points(rows, varied)]
+    elif listed:
+        lines += [f"  more than {_LISTED} points: -o, --csv or --json has them"]
     models = list(dict.fromkeys(row["model"] for row in rows if row["status"] == "ok"))
     for model in models[:_MODELS]:
         ran = [row for row in rows if row["status"] == "ok" and row["model"] == model]
@@ -57,7 +66,10 @@ def _best(ran: Rows, varied: Sequence[str]) -> list[str]:
             cells.insert(1, ends((best["latency_low_ms"], best["latency_high_ms"]), latency))
             cells.append(ends((best["energy_low_mj"], best["energy_high_mj"]), energy))
         table.append([title, *(_short(best[key]) for key in varied), *cells, kib(best["peak_sram_bytes"])])
-    return columns(table, left=1 + len(varied), indent=4)
+    lines = columns(table, left=1 + len(varied), indent=4)
+    if max(map(len, lines)) > WIDTH:  # the points side by side
+        return columns([list(row) for row in zip(*table, strict=True)], left=1 + len(table), indent=4)
+    return lines
 
 
 def _periods(ran: Rows, varied: Sequence[str]) -> list[str]:
@@ -72,6 +84,19 @@ def _periods(ran: Rows, varied: Sequence[str]) -> list[str]:
             text = f"every {period}: least energy {quantity(best['period_energy_mj'], 'mJ')}{at and f' at {at}'}"
         lines += hanging_indent(text, "    ", "      ")
     return lines
+
+
+def _points(rows: Rows, varied: Sequence[str]) -> list[str]:
+    """Every point with what differs, its figures or how it ended."""
+    models = ["model"] if len({row["model"] for row in rows}) > 1 else []
+    ran = [row for row in rows if row["status"] == "ok"]
+    latency, energy = (pick_unit(unit, [row[name] for row in ran]) for name, unit in _FIGURES)
+    table = [[*map(_tail, [*models, *varied]), latency.unit, energy.unit, "SRAM KiB", ""]]
+    for row in rows:
+        figures = [latency.shown(row["latency_ms"]), energy.shown(row["energy_mj"]), kib(row["peak_sram_bytes"])]
+        status = "" if row["status"] == "ok" else str(row["status"])
+        table.append([*(_short(row[key]) for key in [*models, *varied]), *figures, status])
+    return columns(table, left=len(models) + len(varied))
 
 
 def _tail(key: str) -> str:

@@ -14,7 +14,7 @@ from mcusim.measurements.interval.intervals import ratio_interval
 from mcusim.measurements.interval.situation import code_of
 from mcusim.results.measurement.interval import LEVEL, RatioInterval, RunFeatures
 from mcusim.sweeps.conclusions.series import Conclusion, Line, lines, ratios, span
-from mcusim.units import parse_clock
+from mcusim.units import hertz, unit_text
 
 if TYPE_CHECKING:
     import pandas
@@ -33,7 +33,7 @@ def clock(frame: pandas.DataFrame) -> Iterator[Conclusion]:
     text = f"The SDRAM's clock is half the core's at each, flash takes {', '.join(map(str, states))} wait states."
     yield Conclusion(text, half and states == sorted(states) and states[0] < states[-1])
     gains = {
-        policy: ratios(lines(frame, "clock", policy=policy), "54 MHz", "216 MHz")
+        policy: ratios(lines(frame, "clock", policy=policy), 54_000_000, 216_000_000)
         for policy in ("internal", "tinyops", "external")
     }
     text = ", ".join(f"{policy} {span(times)}" for policy, times in gains.items())
@@ -55,13 +55,13 @@ def verdict(best: Sequence[Any], clocks: Sequence[Any]) -> str:
 
 def _energy(columns: Columns) -> Iterator[Conclusion]:
     """One inference alone, why, and a period with sleep."""
-    clocks = sorted(columns["energy_mj"][0][1], key=parse_clock)
-    best: dict[str, list[str]] = {}
+    clocks = sorted(columns["energy_mj"][0][1])
+    best: dict[str, list[int]] = {}
     for at, line in columns["energy_mj"]:
         best.setdefault(str(at["policy"]), []).append(least(line))
     texts = [f"{policy} at {_clocks(of, clocks)}" for policy, of in best.items()]
     product = [
-        energy[at] / (current[at] * cycles[at] / parse_clock(at))
+        energy[at] / (current[at] * cycles[at] / at)
         for (_, energy), (_, current), (_, cycles) in _rows(columns, "energy_mj", "supply_current_ma", "cycles")
         for at in clocks
     ]
@@ -73,21 +73,21 @@ def _energy(columns: Columns) -> Iterator[Conclusion]:
     yield _period(columns, clocks)
 
 
-def _claim(columns: Columns, clocks: Sequence[str]) -> Conclusion:
+def _claim(columns: Columns, clocks: Sequence[int]) -> Conclusion:
     """Whether measurements are expected to show that a slower clock than the fastest takes less energy."""
     fastest, expected = clocks[-1], list[RatioInterval]()
     for at, line in columns["energy_mj"]:
         if (best := least(line)) != fastest:
-            slower, fast = _situation(at, parse_clock(best) / parse_clock(fastest)), _situation(at, 1.0)
+            slower, fast = _situation(at, best / fastest), _situation(at, 1.0)
             expected.append(ratio_interval(slower, fast, line[best] / line[fastest], "energy"))
     if not expected:
-        return Conclusion(f"No slower clock takes less than {fastest}.", True)
+        return Conclusion(f"No slower clock takes less than {hertz(fastest)}.", True)
     low, high = min(interval.low for interval in expected), max(interval.high for interval in expected)
     shown = sum(interval.differs for interval in expected)
     text = (
         f"Where a slower clock takes least, that is {span(interval.simulated for interval in expected)}"
         " times the energy at "
-        f"{fastest}; measurements are expected between {low:.2f} and {high:.2f} ({100 * LEVEL:g} % interval): "
+        f"{hertz(fastest)}; measurements are expected between {low:.2f} and {high:.2f} ({100 * LEVEL:g} % interval): "
         f"{f'a difference can be claimed for {shown} of {len(expected)}' if shown else 'no difference can be claimed'}."
     )
     return Conclusion(text, all(interval.low <= interval.simulated <= interval.high for interval in expected))
@@ -107,27 +107,27 @@ def _situation(at: Mapping[str, Any], clock: float) -> RunFeatures:
     )
 
 
-def _static(columns: Columns, clocks: Sequence[str]) -> Conclusion:
+def _static(columns: Columns, clocks: Sequence[int]) -> Conclusion:
     """What of the current is left at the slowest clock, of that at the fastest one with the regulator set as there."""
     setting = columns["regulator"][0][1]
     low, high = clocks[0], next(at for at in reversed(clocks) if setting[at] == setting[clocks[0]])
-    share, left = 100 * parse_clock(low) / parse_clock(high), dict[str, list[float]]()
+    share, left = 100 * low / high, dict[str, list[float]]()
     for at, current in columns["supply_current_ma"]:
         left.setdefault(str(at["policy"]), []).append(100 * current[low] / current[high])
     kept = ", ".join(f"{policy} {span(parts, 0)} %" for policy, parts in left.items())
     text = (
-        f"For a fast clock: a part of the current follows none. {low} is {share:.0f} % of {high}; of the current there "
-        f"it draws under {kept}."
+        f"For a fast clock: a part of the current follows none. {hertz(low)} is {share:.0f} % of {hertz(high)}; of the"
+        f" current there it draws under {kept}."
     )
     return Conclusion(text, all(part >= share for parts in left.values() for part in parts))
 
 
-def _steps(columns: Columns, clocks: Sequence[str]) -> Conclusion:
+def _steps(columns: Columns, clocks: Sequence[int]) -> Conclusion:
     """How the charge of a cycle changes from each clock to the next, and how many cycles there are."""
     kinds: dict[bool, list[float]] = {False: [], True: []}
     for (_, current), (_, setting) in _rows(columns, "supply_current_ma", "regulator"):
         for slow, fast in pairwise(clocks):
-            charge = (current[fast] / parse_clock(fast)) / (current[slow] / parse_clock(slow))
+            charge = (current[fast] / fast) / (current[slow] / slow)
             kinds[setting[slow] != setting[fast]].append(100 * charge - 100)
     waits = [100 * cycles[clocks[-1]] / cycles[clocks[0]] - 100 for _, cycles in columns["cycles"]]
     same, higher = (span(kinds[item], 1) if kinds[item] else "no" for item in (False, True))
@@ -138,29 +138,33 @@ def _steps(columns: Columns, clocks: Sequence[str]) -> Conclusion:
     return Conclusion(text, not kinds[True] or not kinds[False] or max(kinds[True]) > max(kinds[False]))
 
 
-def _period(columns: Columns, clocks: Sequence[str]) -> Conclusion:
+def _period(columns: Columns, clocks: Sequence[int]) -> Conclusion:
     """Energy of a period, where it is met, with the current asleep at the clock of the inference."""
-    best, shares, period = list[str](), list[float](), ""
+    best, shares, period = list[int](), list[float](), ""
     for (at, energy), (_, alone) in _rows(columns, "period_energy_mj", "energy_mj"):
-        met, period = {speed: value for speed, value in energy.items() if not isnan(value)}, str(at["period"])
+        met, period = (
+            {speed: value for speed, value in energy.items() if not isnan(value)},
+            unit_text(at["period"], "s"),
+        )
         best.append(least(met))
         shares.append(100 - 100 * alone[best[-1]] / met[best[-1]])
     slow, fast = (span([line[at] for _, line in columns["sleep_current_ma"]], 1) for at in (clocks[0], clocks[-1]))
     text = (
         f"Every {period}, asleep in the rest at the same clock, least energy is at {_clocks(best, clocks)}: asleep it "
-        f"draws {slow} mA at {clocks[0]}, {fast} mA at {clocks[-1]}, and sleep is {span(shares, 0)} % of that energy."
+        f"draws {slow} mA at {hertz(clocks[0])}, {fast} mA at {hertz(clocks[-1])}, and sleep is {span(shares, 0)} % of"
+        " that energy."
     )
     return Conclusion(text, all(0 <= share <= 100 for share in shares))
 
 
-def _clocks(best: Sequence[str], clocks: Sequence[str]) -> str:
-    return f"{' or '.join(_once(best, clocks))} ({verdict(best, clocks)})"
+def _clocks(best: Sequence[int], clocks: Sequence[int]) -> str:
+    return f"{' or '.join(map(hertz, _once(best, clocks)))} ({verdict(best, clocks)})"
 
 
 def _rows(columns: Columns, *names: str) -> Iterator[tuple[Line, ...]]:
     return zip(*(columns[name] for name in names), strict=True)
 
 
-def _once(best: Sequence[str], clocks: Sequence[str]) -> list[str]:
+def _once(best: Sequence[int], clocks: Sequence[int]) -> list[int]:
     """Each clock of ``best`` once, slowest first."""
     return [speed for speed in clocks if speed in best]

@@ -45,18 +45,16 @@ def _from_best(latency: Mapping[int, float], figure: Mapping[int, float]) -> flo
 
 def dma_beat(frame: pandas.DataFrame) -> Iterator[Conclusion]:
     tinyops = lines(frame, "dma.dma2.beat", policy="tinyops")
-    saved = [100 - 100 * ratio for ratio in ratios(tinyops, "4 B", "1 B")]
+    saved = [100 - 100 * ratio for ratio in ratios(tinyops, 4, 1)]
     text = f"A wider beat is never slower; words save {span(saved, 1)} %."
     yield Conclusion(text, never_rises(tinyops) and min(saved) > 0)
     waits = lines(frame, "dma.dma2.beat", "cycles_dma_wait", policy="tinyops")
-    left = ratios(waits, "4 B", "1 B")
+    left = ratios(waits, 4, 1)
     text = f"With words the core waits for the DMA {span(left)} times as long as with bytes."
     yield Conclusion(text, never_rises(waits) and max(left) < 0.75)
     plain = lines(frame, "dma.dma2.beat", policy="external")
-    external = {(at["model"], at["machine"]): line["1 B"] for at, line in plain}
-    bytes_, words = (
-        sum(line[beat] > external[at["model"], at["machine"]] for at, line in tinyops) for beat in ("1 B", "4 B")
-    )
+    external = {(at["model"], at["machine"]): line[1] for at, line in plain}
+    bytes_, words = (sum(line[beat] > external[at["model"], at["machine"]] for at, line in tinyops) for beat in (1, 4))
     text = f"With bytes TinyOps is slower than plain external memory in {bytes_} of {len(tinyops)} cases, with words in"
     yield Conclusion(f"{text} {words}.", words <= bytes_)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcusim.sweeps.conclusions.series import F469, F746, NEAR, Conclusion, lines, never_falls, never_rises, ratios, span
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Costs = dict[tuple[str, str], list[float]]
 
 
-def _costs(frame: pandas.DataFrame, along: str, of: str, to: str) -> Costs:
+def _costs(frame: pandas.DataFrame, along: str, of: Any, to: Any) -> Costs:
     """The latency at ``of`` in parts of that at ``to``, by machine and policy, one number a model."""
     return {
         (machine, policy): ratios(lines(frame, along, machine=machine, policy=policy), of, to)
@@ -23,7 +23,7 @@ def _costs(frame: pandas.DataFrame, along: str, of: str, to: str) -> Costs:
 
 
 def sdram_width(frame: pandas.DataFrame) -> Iterator[Conclusion]:
-    cost = _costs(frame, "memory.sdram.width", "16 bit", "32 bit")
+    cost = _costs(frame, "memory.sdram.width", 16, 32)
     direct, least = (
         min(map(min, (cost[machine, policy] for machine in (F469, F746)))) for policy in ("external", "tinyops")
     )
@@ -44,7 +44,7 @@ def cache_size(frame: pandas.DataFrame) -> Iterator[Conclusion]:
     yield Conclusion("A larger data cache is not slower.", never_rises([*external, *internal]))
     none, small, large = (
         [far[size] / near[size] for (_, far), (_, near) in zip(external, internal, strict=True)]
-        for size in ("0 B", "4 KiB", "32 KiB")
+        for size in (0, 4096, 32768)
     )
     text = f"External takes {span(none)} times internal's latency without a cache, {span(small)} with 4 KiB,"
     shrinks = all(a > b > c >= 1 for a, b, c in zip(none, small, large, strict=True))

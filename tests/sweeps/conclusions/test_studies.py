@@ -18,6 +18,7 @@ from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.machine import machine_names
 from mcusim.sweeps import read_study, study_names
+from mcusim.sweeps.axis_values import in_base_unit
 from mcusim.sweeps.conclusions import board_prices, conclude, concluded
 from mcusim.sweeps.conclusions.boards import cheapest
 from tests.support.cases import only_with_all_cases
@@ -119,19 +120,19 @@ def test_double_buffering_has_to_win_and_to_lose_somewhere() -> None:
     assert holds("buffering", swapped)[0] is False and holds("buffering", swapped)[2] is False
 
 
-CLOCKS = ["54 MHz", "108 MHz", "216 MHz"]
+CLOCKS = [54_000_000, 108_000_000, 216_000_000]
 BETWEEN, NONE = "108 MHz (an optimum in between)", "No slower clock takes less than 216 MHz."
 
 
 def clock_frame(current: Callable[[float, str], float], asleep: Callable[[float], float], power: float = 1.0) -> Any:
     """A network under three policies at 1 V, 10^9 cycles at any clock, every 100 s; the regulator steps at 216 MHz."""
 
-    def latency(clock: str, **_: str) -> float:
-        return 1e6 / float(clock.removesuffix(" MHz")) ** power
+    def latency(clock: int, **_: str) -> float:
+        return 1e6 / (clock / 1e6) ** power
 
     policies: list[object] = ["internal", "tinyops", "external"]
-    found = frame(latency, policy=policies, clock=[*CLOCKS], period=["100 s"])
-    mhz = found["clock"].str.removesuffix(" MHz").astype(float)
+    found = frame(latency, policy=policies, clock=[*CLOCKS], period=[100])
+    mhz = found["clock"] / 1e6
     found["cycles"], found["clock_bus"], found["clock_sdram"] = 1e9, mhz * 1e6, mhz * 5e5
     found["wait_states_flash"] = (mhz / 54).astype(int)
     found["regulator"] = ["high" if one == 216 else "low" for one in mhz]
@@ -179,7 +180,7 @@ def test_a_simulator_that_ignores_what_a_study_varies_is_noticed() -> None:
     """No latency depends on the axis, and nothing waits: no conclusion ends in an error, and not all of them hold."""
     for name in sorted(ISSUE):
         study = read_study(name)
-        axes: dict[str, list[object]] = {axis.key: [*axis.values] for axis in study.axes}
+        axes: dict[str, list[object]] = {a.key: [*in_base_unit(a.key, a.values)[0]] for a in study.axes}
         table = frame(lambda **_: 90.0, model=["net"], machine=[*study.machines], policy=[*study.policies], **axes)
         table["cycles_dma_wait"] = 0
         for column in ("clock_bus", "clock_sdram", "wait_states_flash", "regulator", "energy_mj", "supply_current_ma",
@@ -205,7 +206,7 @@ def test_flash_that_no_line_can_help_and_a_cache_that_beats_on_chip_ram() -> Non
     assert holds("flash-wait-states", frame(latency(0.5, 0), **flash)) == [True, True, True]
     assert holds("flash-wait-states", frame(latency(0.5, 1), **flash)) == [True, True, False]
     assert holds("flash-wait-states", frame(latency(0.01, 0), **flash)) == [True, True, False]
-    sizes = ["0 B", "4 KiB", "32 KiB"]
+    sizes = [0, 4096, 32768]
     cache: dict[str, list[object]] = {"policy": ["internal", "external"], "cache.data.size": [*sizes]}
 
     def cached(least: float) -> Callable[..., float]:
@@ -233,12 +234,12 @@ def test_overlays_of_little_are_noticed() -> None:
 
 def test_a_narrow_bus_that_costs_next_to_nothing_is_noticed() -> None:
     axes: dict[str, list[object]] = {
-        "policy": ["external", "tinyops"], "machine": [*BOARDS], "memory.sdram.width": ["16 bit", "32 bit"],
+        "policy": ["external", "tinyops"], "machine": [*BOARDS], "memory.sdram.width": [16, 32],
     }  # fmt: skip
 
     def latency(external: float, tinyops: float = 0) -> Callable[..., float]:
         cost = {"external": external, "tinyops": tinyops}
-        return lambda **at: 100 * (1 + cost[at["policy"]]) if "16 bit" in at.values() else 100
+        return lambda **at: 100 * (1 + cost[at["policy"]]) if 16 in at.values() else 100
 
     assert holds("sdram-width", frame(latency(0.06), **axes)) == [True] * 3
     assert holds("sdram-width", frame(latency(0.002), **axes)) == [True, False, False]

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const SLOT = 15, LETTER = 5.9, PRINTED = 680; // pixels: a label on end, a letter of it, a plot on paper
+  const SLOT = 15, LETTER = 5.9, PRINTED = 680, BUTTONS = 34; // pixels: a label on end, a letter, a plot on paper, the buttons
   const config = { // buttons by name: plotly.js has others that send the plot to a server
     responsive: true, displaylogo: false, showTips: false, plotlyServerURL: "",
     modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
@@ -23,6 +23,11 @@
   }
 
   function draw(div, {data, layout}, row) {
+    const room = BUTTONS - layout.margin.t; // so that they are over nothing
+    if (room > 0) {
+      layout.margin.t = BUTTONS;
+      div.style.height = `${div.clientHeight + room}px`;
+    }
     layout.dragmode = matchMedia("(pointer: coarse)").matches ? false : "zoom"; // a finger scrolls the page
     const first = labels(layout, div.clientWidth);
     for (const key in first) layout.xaxis[key.slice(6)] = first[key];

@@ -50,21 +50,25 @@ def heat_maps(sweep: Sweep) -> list[PlotFigure]:
         entries.setdefault(tuple(point[name] for name in facets), []).append(point)
     groups = list(entries.items())[:MOST_MAPS]
     return [
-        _map(sweep, key, points, across, down) for key, points in groups if any(p["status"] == "ok" for p in points)
+        heat_map(sweep, key, points, across, down)
+        for key, points in groups
+        if any(point["status"] == "ok" for point in points)
     ]
 
 
-def _map(sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: str, down: str) -> PlotFigure:
+def heat_map(
+    sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: str, down: str, z: str = "latency_ms"
+) -> PlotFigure:
+    """The least ``z`` of the ``points``, those with ``key``, over two inputs; a dash where none ran."""
     columns, rows = sweep.levels(across), sweep.levels(down)
-    cells = [[_cell(points, across, column, down, row) for column in columns] for row in rows]
+    cells = [[_cell(points, across, column, down, row, z) for column in columns] for row in rows]
+    scale = sweep.scale(z)
     trace = {
         "type": "heatmap",
         "x": [column.label for column in columns],
         "y": [row.label for row in rows],
-        "z": [[None if best is None else log10(best["latency_ms"]) for best, _ in row] for row in cells],
-        "text": [
-            ["–" if best is None else sweep.shown("latency_ms", best["latency_ms"]) for best, _ in row] for row in cells
-        ],
+        "z": [[None if best is None else _shade(best[z]) for best, _ in row] for row in cells],
+        "text": [["–" if best is None else scale.shown(best[z]) for best, _ in row] for row in cells],
         "texttemplate": "%{text}",
         "textfont": {"size": 12},
         "customdata": [[reason if best is None else sweep.tooltip(best) for best, reason in row] for row in cells],
@@ -76,23 +80,31 @@ def _map(sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: st
         "ygap": 2,
     }
     title = ", ".join(plain(shortened(str(part))) for part in key) or "all models"
-    caption = f"<b>{title}</b>: {sweep.title('latency_ms')}, by {plain(across)} and {plain(down)}"
+    caption = f"<b>{title}</b>: {sweep.heading(z)}, by {plain(across)} and {plain(down)}"
     categories = {"type": "category", "showgrid": False, "automargin": True, "nticks": 0}
     layout = LAYOUT | {
         "margin": {"l": 20, "r": 10, "t": 8, "b": 40},
         "xaxis": axis(plain(across), **categories),
         "yaxis": axis(plain(down), **categories),
     }
-    return PlotFigure(caption, [trace], layout, height=max(190, 110 + 34 * len(rows)))
+    name = "-".join(["heat-map", z, "over", across, down, *map(str, key)])
+    return PlotFigure(caption, [trace], layout, height=max(190, 110 + 34 * len(rows)), name=name)
 
 
-def _cell(points: Sequence[Point], across: str, column: Level, down: str, row: Level) -> tuple[Point | None, str]:
-    """The fastest point, and what to say where none ran."""
+def _shade(value: float) -> float:
+    """By how many tens: a figure of 0 or less is next to nothing."""
+    return log10(max(value, 1e-12))
+
+
+def _cell(
+    points: Sequence[Point], across: str, column: Level, down: str, row: Level, z: str
+) -> tuple[Point | None, str]:
+    """The point of least ``z``, and what to say where none ran."""
     inside = [point for point in points if column.has(point[across]) and row.has(point[down])]
-    ran = [point for point in inside if point["status"] == "ok"]
+    ran = [point for point in inside if point["status"] == "ok" and point.get(z) is not None]
     if ran:
-        return min(ran, key=lambda point: point["latency_ms"]), ""
-    return None, plain(shortened(str(inside[0]["error"]), 160)) if inside else "no such point"
+        return min(ran, key=lambda point: point[z]), ""
+    return None, plain(shortened(str(inside[0]["error"] or f"no {z}"), 160)) if inside else "no such point"
 
 
 _ROW = 46  # pixels
@@ -121,7 +133,13 @@ def tornado(sweep: Sweep, output: str) -> PlotFigure | None:
         "xaxis": axis("change of the mean, %", range=[-1.1 * reach, 1.1 * reach], zeroline=True),
         "yaxis": axis(range=[-0.6, len(effects) - 0.2], showticklabels=False, showgrid=False, zeroline=False),
     }
-    return PlotFigure(f"<b>{OUTPUTS[output][0]}</b>", traces, layout, height=70 + _ROW * max(len(effects), 2))
+    return PlotFigure(
+        f"<b>{OUTPUTS[output][0]}</b>",
+        traces,
+        layout,
+        height=70 + _ROW * max(len(effects), 2),
+        name=f"effects-{output}",
+    )
 
 
 def _change(factor: float) -> str:

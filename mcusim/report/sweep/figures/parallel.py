@@ -42,7 +42,8 @@ def parallel(sweep: Sweep) -> PlotFigure | None:
         f"<b>Every point</b>{left}: a line each, by its latency",
         traces,
         _layout(labels) | {"annotations": notes},
-        height=520,
+        height=536,
+        name="parallel-coordinates",
     )
 
 
@@ -124,7 +125,7 @@ def _text(place: int, height: float, text: str, angle: int) -> dict[str, Any]:
 def _layout(labels: Sequence[str]) -> dict[str, Any]:
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 11}}
     return LAYOUT | {
-        "margin": {"l": 14, "r": 60, "t": 50, "b": round(_LETTER * max(map(len, labels))) + 20},
+        "margin": {"l": 14, "r": 60, "t": 66, "b": round(_LETTER * max(map(len, labels))) + 20},
         "showlegend": True,
         "legend": legend | {"bgcolor": "rgba(0,0,0,0)", "itemsizing": "constant"},
         "xaxis": axis(range=[-0.1, len(labels) - 0.6], zeroline=False),

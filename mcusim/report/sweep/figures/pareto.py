@@ -7,10 +7,9 @@ from typing import Any
 
 from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.sweep.figures.effects_bars import LAYOUT, axis
-from mcusim.report.sweep.figures.point_table import COLOURS, Point, Sweep
+from mcusim.report.sweep.figures.point_table import COLOURS, SYMBOLS, Point, Sweep
 
 _GREY = "#7d8590"
-_SYMBOLS = ("circle", "diamond", "square", "cross")
 _MOST = 3000  # points of all models together
 _AGAINST = ("energy_mj", "peak_sram_bytes")
 
@@ -42,7 +41,7 @@ def pareto(sweep: Sweep, model: str) -> PlotFigure:
     traces = []
     for number, (name, group) in enumerate(groups.items()):
         for row, output in enumerate(_AGAINST):
-            mark = {"color": COLOURS[number % len(COLOURS)], "symbol": _SYMBOLS[number // len(COLOURS) % len(_SYMBOLS)]}
+            mark = {"color": COLOURS[number % len(COLOURS)], "symbol": SYMBOLS[number // len(COLOURS) % len(SYMBOLS)]}
             traces.append(_marks(sweep, group, output, row, name, mark))
     best = [_front(sweep, points, output, row) for row, output in enumerate(_AGAINST)]
     fastest = min(points, key=lambda point: point["latency_ms"])
@@ -55,6 +54,7 @@ def pareto(sweep: Sweep, model: str) -> PlotFigure:
         [*best, *traces],
         _layout(sweep, len(groups)),
         height=620,
+        name=f"pareto-{model}",
     )
 
 
@@ -112,7 +112,7 @@ def _front(sweep: Sweep, points: Sequence[Point], output: str, row: int) -> dict
 def _layout(sweep: Sweep, groups: int) -> dict[str, Any]:
     legend = {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}}
     return LAYOUT | {
-        "margin": {"l": 58, "r": 14, "t": 30 + 20 * ((groups + 1) // 2), "b": 44},
+        "margin": {"l": 58, "r": 14, "t": 44 + 20 * ((groups + 1) // 2), "b": 44},
         "showlegend": True,
         "legend": legend | {"bgcolor": "rgba(0,0,0,0)", "itemsizing": "constant"},
         "xaxis": axis(sweep.title("latency_ms"), anchor="y2", rangemode="tozero"),

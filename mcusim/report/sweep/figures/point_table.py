@@ -8,13 +8,13 @@ from functools import cached_property
 from math import exp, isnan, log
 from typing import Any, Protocol
 
-from mcusim.plan import declared_options
 from mcusim.report.html.page import plain, shortened
-from mcusim.text import UnitScale, pick_unit, size
-from mcusim.units import magnitude
+from mcusim.text import KEPT_UNITS, UnitScale, pick_unit, with_unit
+from mcusim.units import column_unit, largest_unit, magnitude
 
 # distinguishable with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d8590", "#a3a500")
+SYMBOLS = ("circle", "diamond", "square", "cross")
 GOOD, BAD = "#009e73", "#d55e00"
 OUTPUTS = {"latency_ms": ("latency", "ms"), "energy_mj": ("energy", "mJ"), "peak_sram_bytes": ("peak SRAM", "KiB")}
 _LEVELS, _BINS = 12, 6  # more levels than these are put into so many bins
@@ -32,6 +32,8 @@ class StudyLike(Protocol):
     def question(self) -> str: ...
     @property
     def inputs(self) -> tuple[str, ...]: ...
+    @property
+    def units(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,22 @@ class Sweep:
     def title(self, output: str) -> str:
         """An output with its unit: ``latency, ms``."""
         return f"{OUTPUTS[output][0]}, {self.scales[output].unit}"
+
+    def scale(self, name: str) -> UnitScale:
+        """The unit that suits the largest output, or the smallest input, of a column of numbers."""
+        if name in self.scales:
+            return self.scales[name]
+        unit = self.study.units.get(name) or column_unit(name)
+        values = [value for point in self.points if isinstance(value := point.get(name), int | float)]
+        if unit in KEPT_UNITS:
+            return pick_unit(unit, values)
+        factor, largest = largest_unit(min((abs(value) for value in values if value), default=0), unit)
+        return UnitScale(largest, float(1 / factor))
+
+    def heading(self, name: str) -> str:
+        """A column and its unit: ``sram_budget, KiB``; plotly's markup."""
+        unit = self.scale(name).unit
+        return f"{plain(OUTPUTS[name][0] if name in OUTPUTS else name)}{f', {unit}' if unit else ''}"
 
     def scaled(self, output: str, value: float) -> float:
         """An output in the unit of its title."""
@@ -97,12 +115,22 @@ class Sweep:
         return [Level(f"{self.label(name, cut[0])} – {self.label(name, cut[-1])}", _among(cut)) for cut in cuts]
 
     def label(self, name: str, value: Any) -> str:
-        """A value as a reader knows it; plotly's markup."""
-        if value is None:
-            return "default"
-        if isinstance(value, int | float) and (option := declared_options().get(name)) and option.is_size:
-            return size(int(value))
-        return plain(shortened(f"{value:g}" if isinstance(value, float) else str(value), 40))
+        """:meth:`text`, shortened, in plotly's markup."""
+        return plain(shortened(self.text(name, value), 40))
+
+    def text(self, name: str, value: Any) -> str:
+        """A value of an input as a reader knows it."""
+        whole = isinstance(value, float) and value.is_integer()  # pandas has no whole numbers beside missing ones
+        return with_unit(int(value) if whole else value, self.study.units.get(name, ""))
+
+    def with_ends(self, name: str, point: Point) -> str:
+        """The figure of a point in the unit of its title, with its interval where it has one; a dash without it."""
+        if point.get(name) is None:
+            return "-"
+        figure, unit = name.rsplit("_", 1)
+        ends = [point.get(f"{figure}_{end}_{unit}") for end in ("low", "high")]
+        known = [self.shown(name, end) for end in ends if end is not None]
+        return self.shown(name, point[name]) + (f" ({' to '.join(known)})" if len(known) == 2 else "")
 
     def tooltip(self, point: Point) -> str:
         """All of a point, for its hover text."""

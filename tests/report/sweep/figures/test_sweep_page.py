@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import isclose, sqrt
 from pathlib import Path
@@ -30,6 +30,7 @@ class Study:
     title: str = "A study"
     question: str = "What is faster?"
     inputs: tuple[str, ...] = ("model", "machine", "policy", "kernels", "fidelity", "a", "b")
+    units: dict[str, str] = field(default_factory=dict)
 
 
 def row(model: str, machine: str, a: object, b: object, latency: float | None, **more: Any) -> dict[str, Any]:
@@ -235,7 +236,7 @@ def test_long_values_of_parallel_coordinates_do_not_reach_each_other(count: int)
     frame = pandas.DataFrame([row("m", "x", value, 1, 10.0 + n) for n, value in enumerate(values)])
     figure = next(f for f in figures(frame) if "parallel" in str(f) or len(f["layout"].get("annotations", ())) > 4)
     height = figure["layout"]["yaxis"]["range"][1] - figure["layout"]["yaxis"]["range"][0]
-    area = 520 - figure["layout"]["margin"]["t"] - figure["layout"]["margin"]["b"]
+    area = 536 - figure["layout"]["margin"]["t"] - figure["layout"]["margin"]["b"]
     notes = [n for n in figure["layout"]["annotations"] if str(n["text"]).startswith("value")]
     assert len(notes) >= 2 and all(note["textangle"] == -90 and len(note["text"]) <= 16 for note in notes)
     ordered = sorted(note["y"] for note in notes)
