@@ -13,6 +13,7 @@ from mcusim.display import Kind
 from mcusim.errors import UsageError
 from mcusim.files import write_whole
 from mcusim.program import Program, program_lines
+from mcusim.provenance import made
 from mcusim.run_config.settings import require_type
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _MAKERS: dict[str, dict[str, str]] = {
         "table": "mcusim.report.run.table:run_table",
         "summary": "mcusim.report.html.notebook:result_html",
         "page": "mcusim.report.html.pages:result_page",
-        "JSON": "mcusim.results.result:to_json",
+        "JSON": "mcusim.results.provenance:run_json",
         "trace": "mcusim.report.export.perfetto:perfetto_json",
         "figure": "mcusim.report.html.notebook:result_figure",
     },
@@ -132,9 +133,10 @@ def save(value: object, path: str | Path, kind: Kind, force: bool = False) -> No
     require_type("path", path, ((str, Path), "a path"))
     if kind == "perfetto" and getattr(value, "run", value) is None:
         raise UsageError(f"{path}: there is no run to trace")
-    made = _made(value, {"html": "page", "json": "JSON", "perfetto": "trace"}.get(kind, kind))
-    text = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False) + "\n"
-    write_whole(Path(path), text.encode(), force)
+    form = _made(value, {"html": "page", "json": "JSON", "perfetto": "trace"}.get(kind, kind))
+    if not isinstance(form, str):
+        form = json.dumps({**form, "made": form.get("made") or made().to_json()}, indent=2, allow_nan=False) + "\n"
+    write_whole(Path(path), form.encode(), force)
 
 
 def _maker(value: object, what: str) -> str | None:
@@ -152,4 +154,4 @@ def _made(value: object, what: str) -> Any:
 
 
 def _program_text(program: Program) -> str:
-    return "".join(f"{line}\n" for line in program_lines(program))
+    return "".join(f"{line}\n" for line in program_lines(program, made(model_sha256=program.header.model_sha256)))

@@ -22,6 +22,7 @@ __all__ = ["browser"]
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["MCUSIM_NO_CONFIG"] = "1"  # a user's file changes no test
+os.environ["SOURCE_DATE_EPOCH"] = "1700000000"  # when what tests write was made
 
 _START = pytest.StashKey[float]()
 

@@ -27,6 +27,7 @@ from mcusim.report.compare.table import compare_table, ratio
 from mcusim.results import Result, to_json
 from mcusim.results.measurement.interval import Ratios
 from mcusim.results.measurement.measured import error_percent
+from mcusim.results.provenance import rows_made
 from mcusim.run_config.kernel_choice import stands_for
 from mcusim.run_config.run_options import RUN, ExecutionKeywords, RunKeywords, documented
 from mcusim.run_config.settings import (
@@ -66,6 +67,7 @@ class Comparison(Displayed, SavedAsJson, SavedAsPage):
         ratios = [_ratio(model, machine, list(rows)) for (model, machine, _), rows in groups]
         entries = {
             "rows": [to_json(row) for row in self.rows],
+            "made": rows_made(self.rows).to_json(),
             "external_over_tinyops": [r for r in ratios if r],
             "differences": differences_json(self.rows),
         }

@@ -12,6 +12,7 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.report.compare.fidelities import both_table, differences, summary
 from mcusim.results import Result, to_json
+from mcusim.results.provenance import result_made
 from mcusim.run_config.settings import Settings
 
 
@@ -38,6 +39,7 @@ class FidelityComparison(Displayed, SavedAsJson, SavedAsPage):
         return rows | {
             "operators": [difference.to_json() for difference in operator_differences],
             "difference_percent": summary(operator_differences),
+            "made": result_made(self.emulate).to_json(),
         }
 
     def _line(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -25,6 +26,7 @@ from mcusim.commands.shared.light_parameters import light
 from mcusim.commands.shared.output import discard_output, fail
 from mcusim.commands.shared.progress import native_code
 from mcusim.errors import McusimError, UsageError
+from mcusim.provenance import run_by
 
 
 class _CommandGroup(TyperGroup):
@@ -106,6 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file name need not be text
+    run_by(shlex.join(["mcusim", *words]))
     try:
         with native_code():
             status = _invoke(words or ["--help"])
@@ -125,6 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         fail("not enough memory for this input")
         return 2
+    finally:
+        run_by(None)
 
 
 def _invoke(words: list[str]) -> int:
@@ -153,7 +158,7 @@ def _commands() -> Any:
 def _usage(error: Any) -> list[str]:
     """How the command is used, with its first example, where an argument is missing."""
     context = getattr(error, "ctx", None)
-    if context is None or type(error).__name__ != "MissingParameter":
+    if context is None or not str(error.format_message()).startswith("Missing "):
         return []
     examples = re.split(r"Examples?:", context.command.help or "")[-1]
     example = next((line.strip() for line in examples.splitlines() if line.strip().startswith("mcusim ")), "")

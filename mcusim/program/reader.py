@@ -162,7 +162,9 @@ def _header(value: Any) -> Header:
         raise f.FieldError(f'not a program: the first line must be the header, with "format": "{FORMAT}"')
     if value.get("version") != VERSION or isinstance(value["version"], bool):
         raise f.FieldError(f"version {f.quoted(value.get('version'))} is not supported; this reads version {VERSION}")
-    fields = f.keys(value, HEADER)
+    fields = f.keys(value, HEADER, ("made",))
+    if not isinstance(fields.get("made", {}), dict):
+        raise f.FieldError("made must be an object")
     if not isinstance(fields["random_weights"], bool):
         raise f.FieldError(f"random_weights must be true or false, found {f.quoted(fields['random_weights'])}")
     memory = f.keys(fields["memory"], MEMORY, ("arena_exported", "state"))

@@ -21,6 +21,7 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
 * ``buffers``: list of ``[name, kind, region, address, bytes, first, last]``, alive while operators ``first`` to
   ``last`` run; kinds are activation, scratch, overlay, weights, runtime, state
 * ``warnings``: list of strings
+* ``made``: may be left out; an object that says what wrote the file (:class:`~mcusim.provenance.Made`), and is not read
 
 **Every further line, a task**; those of one lane run in file order, each once all tasks in ``after`` have finished.
 
@@ -73,6 +74,7 @@ from mcusim.program.program import (
     Work,
 )
 from mcusim.program.reader import read_program
+from mcusim.provenance import Made
 
 __all__ = ["check_program", "program_lines", "read_program", "write_program"]
 
@@ -85,24 +87,24 @@ PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 OF_KERNEL = ("slow_channels", "clamped")  # of the kernel that it was planned for
 
 
-def write_program(program: Program, file: str | Path | TextIO) -> None:
-    """Write ``program`` to a path (UTF-8) or a text stream; the same program gives the same bytes.
+def write_program(program: Program, file: str | Path | TextIO, made: Made | None = None) -> None:
+    """Write ``program`` to a path (UTF-8) or a text stream, with what ``made`` it; the same of both is the same bytes.
 
     Raises UsageError, with nothing written to a stream, for a program larger than a file may be.
     """
     if isinstance(file, (str, Path)):
         with Path(file).open("w", encoding="utf-8", newline="\n") as stream:
-            write_program(program, stream)
+            write_program(program, stream, made)
         return
-    lines = list(program_lines(program))
+    lines = list(program_lines(program, made))
     if sum(map(len, lines)) + len(lines) > FILE_BYTES:  # all of it is ASCII
         raise UsageError(f"the program is larger than {FILE_BYTES:,} B, the most a program file may have")
     file.writelines(line + "\n" for line in lines)
 
 
-def program_lines(program: Program) -> Iterator[str]:
+def program_lines(program: Program, made: Made | None = None) -> Iterator[str]:
     """The lines of the file, without line ends."""
-    yield json.dumps(_header(program.header), allow_nan=False)
+    yield json.dumps(_header(program.header) | ({"made": made.to_json()} if made else {}), allow_nan=False)
     for task in program.tasks:
         yield json.dumps(_task(task), allow_nan=False)
 

@@ -279,7 +279,7 @@ def to_json(result: Result) -> dict[str, Any]:
         "sram_budget": result.sram_budget,
         **_planned(result),
         **_machine(result.machine),
-        "model_sha256": _sha256(result),
+        "model_sha256": model_sha256(result),
         "options": _options(result.run.header.options) if result.run else None,
         **_figures(result),
         "interval": None if result.interval is None else result.interval.to_json(),
@@ -312,7 +312,8 @@ def _machine(machine: Machine) -> dict[str, Any]:
     return {"set": dict(machine.changes), "clock": clock_json(machine)}
 
 
-def _sha256(result: Result) -> str | None:
+def model_sha256(result: Result) -> str | None:
+    """Of the model's file, or of a built-in network's definition; None where the model is not known."""
     graph = result._asked[1]
     return result.run.header.model_sha256 if result.run else graph.sha256 if graph else None
 

@@ -1,7 +1,7 @@
 """Sweeps: studies of many points, read by :func:`read_study` and run by :func:`sweep`."""
 
 from mcusim.sweeps.estimate import estimate
-from mcusim.sweeps.saved import column_units, numeric_columns, read_table
+from mcusim.sweeps.saved import column_units, made_by, numeric_columns, read_table
 from mcusim.sweeps.study import Axis, Sampling, Study, study_names
 from mcusim.sweeps.study_file import read_study
 from mcusim.sweeps.sweep import finished, kept_points, sweep, sweep_table
@@ -14,6 +14,7 @@ __all__ = [
     "estimate",
     "finished",
     "kept_points",
+    "made_by",
     "numeric_columns",
     "read_study",
     "read_table",

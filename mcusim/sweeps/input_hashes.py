@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
-from pathlib import Path
 
 from mcusim.errors import InputError
 from mcusim.evidence.validate.cache import code_sha256
-from mcusim.kernels import load_profile, profile_names
-from mcusim.kernels.kernel_set import set_names
+from mcusim.kernels.identity import kernels_sha256
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.measurements.published.stored import stored_rows
@@ -32,7 +29,7 @@ def model_graph(path: str, allow_unknown: bool = False) -> Graph:
     return load_model(path, allow_unknown)
 
 
-def machine_sha256(path: str) -> str:
+def described_sha256(path: str) -> str:
     """Of a machine as it is read, with what it extends. Raises MachineError."""
     return description_sha256(load_machine(path))
 
@@ -40,28 +37,6 @@ def machine_sha256(path: str) -> str:
 def description_sha256(machine: Machine) -> str:
     """Of a machine as it is."""
     return hashlib.sha256(repr(replace(machine, path="")).encode()).hexdigest()
-
-
-def kernels_sha256(path: str) -> str:
-    """Of kernels given by path; empty for those that ship."""
-    if path in (*profile_names(), *set_names()):
-        return ""
-    digest = hashlib.sha256()
-    if path.endswith(".toml") and Path(path).name != "manifest.toml":
-        digest.update(repr(load_profile(path)).encode())  # as this process has read it
-    for file in _files(Path(path)):
-        digest.update(f"{file.name}\0".encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
-def _files(path: Path) -> Iterator[Path]:
-    """A profile, or what is in the folder of a kernel set."""
-    folder = path.parent if path.name == "manifest.toml" else path
-    if folder.is_dir():
-        yield from sorted(file for file in folder.iterdir() if file.suffix in (".toml", ".elf") and file.is_file())
-    elif path.is_file():
-        yield path
 
 
 @lru_cache(maxsize=4)

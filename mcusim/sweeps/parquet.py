@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import UsageError
+from mcusim.provenance import Made
 from mcusim.sweeps.axis_values import REGIONS, in_base_unit
 from mcusim.sweeps.expressions import Value
 from mcusim.sweeps.points import Point
@@ -24,10 +25,13 @@ _TEXTS = (*TEXTS, "version", "key", *REGIONS)
 Row = Mapping[str, Any]
 
 
-def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequence[Row]) -> pyarrow.Table:
+def table(
+    study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequence[Row], by: Made | None = None
+) -> pyarrow.Table:
     """The table of ``rows``: inputs, outputs (``peak_<region>`` of all regions in use), derived columns, ``left_out``
     where a row leaves operators out, then ``version key``. Missing values are null. Quantities are numbers, those of
-    inputs in their base unit; a column's metadata has the ``unit``. ``study``'s text is in the table's metadata.
+    inputs in their base unit; a column's metadata has the ``unit``. ``study``'s text is in the table's metadata,
+    and what it was made ``by``.
 
     Raises StudyError when a derived column cannot be computed.
     """
@@ -53,7 +57,8 @@ def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequ
         (columns[axis.key], units[axis.key]) = in_base_unit(axis.key, columns[axis.key])
     arrays = {name: _array(name, values, name in study.derived) for name, values in columns.items()}
     schema = pa.schema([pa.field(name, array.type, metadata=_unit(units.get(name))) for name, array in arrays.items()])
-    about = {"version": __version__, "study": study.name, "title": study.title, "question": study.question}
+    about: dict[str, Any] = {"study": study.name, "title": study.title, "question": study.question}
+    about |= {"version": __version__, **({"made": by.to_json()} if by else {})}
     return pa.table(arrays, schema.with_metadata({"mcusim": json.dumps(about, sort_keys=True)}))
 
 

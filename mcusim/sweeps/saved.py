@@ -33,6 +33,13 @@ def column_units(table: pyarrow.Table) -> dict[str, str]:
     return {name: unit.decode("ascii", "replace") for name, unit in units.items() if unit}
 
 
+def made_by(table: pyarrow.Table) -> dict[str, Any] | None:
+    """What made the table, as it says; None for one of an older version."""
+    about = json.loads((table.schema.metadata or {}).get(b"mcusim", b"{}"))
+    made = about.get("made") if isinstance(about, dict) else None
+    return made if isinstance(made, dict) else None
+
+
 def numeric_columns(table: pyarrow.Table) -> tuple[str, ...]:
     """Names of the columns of numbers."""
     import pyarrow as pa

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import UsageError
 from mcusim.evidence.validate.cache import package_versions
+from mcusim.kernels.identity import kernels_sha256
+from mcusim.machine.identity import machine_sha256
 from mcusim.processes import processes
 from mcusim.program.unknown_operators import opaque_types, require_known
+from mcusim.provenance import Made, made
 from mcusim.run_config.settings import require_type
 from mcusim.sweeps.executors import Runner, local
-from mcusim.sweeps.input_hashes import kernels_sha256, machine_sha256, mcusim_sha256, model_graph
+from mcusim.sweeps.input_hashes import described_sha256, machine_of, mcusim_sha256, model_graph
 from mcusim.sweeps.journal import Journal, journal_path
 from mcusim.sweeps.parquet import check_derived, table, write_table
 from mcusim.sweeps.point import Batch, Content, Row, SharedWork, shares, shares_accesses
@@ -91,7 +94,7 @@ def sweep_table(
     with nullcontext() if path is None else Journal(journal_path(path), set(keys)) as journal:
         kept = _kept(path, keys, force)  # another sweep may have ended since
         rows = _rows(runner, work, dict(zip(keys, chosen, strict=True)), kept, journal, progress)
-        result = table(study, chosen, keys, [rows[key] for key in keys])
+        result = table(study, chosen, keys, [rows[key] for key in keys], _made(study, work))
         if path is not None and journal is not None:
             journal.sync()
             write_table(result, path)
@@ -137,6 +140,15 @@ def _kept(path: Path | None, keys: Sequence[str], force: bool) -> dict[str, Row]
     return rows
 
 
+def _made(study: Study, work: SharedWork) -> Made:
+    """Of models and machines by name."""
+    machines = {name: machine_sha256(machine_of(*content)) for name, content in work.machines.items()}
+    plug_ins = [{"kind": "kernels", "name": name, "sha256": sha} for name, (_, sha) in work.kernels.items() if sha]
+    models = {name: sha256 for name, (_, sha256) in work.models.items()}
+    seeds = {"sampling": study.sampling.seed} if study.sampling.method == "latin-hypercube" else {}
+    return made(seeds, models, machines, plug_ins)
+
+
 def _study(study: str | Path | Study | Mapping[str, Any]) -> Study:
     if isinstance(study, Study):
         return study
@@ -180,7 +192,7 @@ def prepared(study: Study) -> SharedWork:
     graphs = {name: model_graph(study.model_path(name), study.allow_unknown) for name in study.models}
     models = {name: (study.model_path(name), graph.sha256) for name, graph in graphs.items()}
     require_known(opaque_types(op.type for graph in graphs.values() for op in graph.operators), study.costs)
-    machines = contents(study.machines, study.machine_path, machine_sha256)
+    machines = contents(study.machines, study.machine_path, described_sha256)
     kernels = contents(study.all_kernels, study.kernels_path, kernels_sha256)
     shared = SharedWork(study.inputs, models, machines, kernels, mcusim_sha256(), study.allow_unknown, study.costs)
     return replace(shared, named=bool(study.kernels))

@@ -16,12 +16,13 @@ from mcusim.errors import McusimError, UsageError
 from mcusim.program import program_lines, read_program
 from mcusim.report.flash_text import inspection_json
 from mcusim.report.memory.json import memory_json
+from tests.support.made import bare, figures
 from tests.support.paths import REPOSITORY
 
 F746 = "stm32f746g-disco"
 # what only a command has: where output goes and how much of it is printed; in Python the results have methods for it
 OUTPUT = {"json", "force", "html", "page", "perfetto", "vcd", "output", "out", "operators", "assumptions"}
-OUTPUT |= {"film_window", "show", "all"}  # in Python film is the window
+OUTPUT |= {"film_window", "show", "all", "again"}  # in Python film is the window
 # set is a word of Python
 OTHER_NAMES = {"set": "overrides", "clock": "overrides", "force_clock": "overrides", "cost": "costs"}
 CALLED = {"progress", "observe"}
@@ -111,17 +112,17 @@ def test_memory_and_inspect_are_the_commands(capsys: pytest.CaptureFixture[str])
         one.pop("seconds")
         for allocator in one["allocators"]:
             allocator.pop("seconds")
-    assert printed == json.loads(json.dumps(found))
+    assert figures(printed) == figures(json.loads(json.dumps(found)))
     assert command_line(["inspect", "ds-cnn", "-m", F746, "--json", "-"]) == 0
     found = inspection_json(mcusim.inspect("ds-cnn", machine=F746))
-    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(found))
+    assert figures(json.loads(capsys.readouterr().out)) == json.loads(json.dumps(found))
 
 
 def test_a_program_is_planned_replayed_and_verified(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     assert command_line(["plan", "ds-cnn", "--policy", "tinyops", "--set", "core.clock=200 MHz", "-o", str(path)]) == 0
     program = mcusim.plan_program("ds-cnn", policy="tinyops", overrides={"core.clock": "200 MHz"})
-    assert "".join(f"{line}\n" for line in program_lines(program)) == path.read_text()
+    assert "".join(f"{line}\n" for line in program_lines(program)) == bare(path)
     results = [mcusim.replay(given) for given in (program, path, str(path))]
     assert {result.run.cycles for result in results if result.run} == {results[0].run.cycles}  # type: ignore[union-attr]
     assert results[0].run.clock == 200_000_000 and results[0].interval  # type: ignore[union-attr]
@@ -135,7 +136,7 @@ def test_verify_is_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     printed = json.loads(capsys.readouterr().out)
     for given in (trace, read_program(trace)):
         found = mcusim.verify(given, static=True)
-        assert found.wrong and json.loads(json.dumps(found.to_json())) == printed
+        assert found.wrong and json.loads(json.dumps(found.to_json())) == figures(printed)
     clean = mcusim.verify("figure-1", policy="tinyops", kernels="cmsis")
     assert not clean.wrong and clean.ran is not None
 

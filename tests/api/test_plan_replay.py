@@ -10,6 +10,7 @@ import pytest
 
 from mcusim.commands.app import main
 from tests.support.cases import few, sampled
+from tests.support.made import figures
 
 Capsys = pytest.CaptureFixture[str]
 F469 = ["--machine", "stm32f469i-disco"]
@@ -23,7 +24,7 @@ def output(arguments: list[str], capsys: Capsys) -> str:
     text = capsys.readouterr().out
     if not text.startswith("{"):
         return re.sub(r"\nFlash\n(  .*\n)+", "", text)
-    data = json.loads(text)
+    data = figures(json.loads(text))
     for row in (data, *data["operators"], *data["tensors"]):
         row.update(dict.fromkeys(row.keys() & OF_THE_MODEL))
     return json.dumps(data)

@@ -78,6 +78,9 @@ def test_the_wheel_works_in_a_fresh_environment(built: Path, tmp_path: Path) -> 
     command = tmp_path / "venv" / "bin" / "mcusim"
     where = run(python, "-c", "import mcusim; print(mcusim.__file__)", cwd=tmp_path)
     assert where.startswith(str(site))
+    built_from = run(python, "-c", "from mcusim.provenance import built_from; print(built_from())", cwd=tmp_path)
+    head = run("git", "rev-parse", "HEAD", cwd=REPOSITORY) if (REPOSITORY / ".git").exists() else "None"
+    assert built_from.strip().removesuffix("+changes") == head.strip()
     assert "overlap" in run(command, "lab", cwd=tmp_path)
     assert "Memory" in run(command, "machines", "stm32f746g-disco", cwd=tmp_path)
     assert "operators" in run(command, "kernels", cwd=tmp_path)

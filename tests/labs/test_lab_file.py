@@ -60,7 +60,7 @@ def test_the_lab_of_the_how_to_is_checked_and_played(own: Path, capsys: pytest.C
         assert said in " ".join(text.split()), said
     assert list(found) == [
         "lab", "version", "student", "seed", "started", "ended", "finished", "points", "of", "predictions", "answers",
-        "seal",
+        "seal", "made",
     ]  # fmt: skip
     typed = {one["id"]: (one["typed"], one["points"], one["hints"]) for one in found["answers"]}
     assert typed["ratio"] == (["0.3", "3.315"], 0.75, 0) and typed["cause"] == (["2"], 0, 0)

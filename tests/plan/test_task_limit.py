@@ -53,7 +53,8 @@ def test_a_program_larger_than_a_file_may_be_leaves_no_file(
     assert main(["plan", "ds-cnn", "-o", str(out)]) == 0
     size = out.stat().st_size
     monkeypatch.setattr(writer, "FILE_BYTES", size)
-    assert main(["plan", "ds-cnn", "-o", str(out), "--force"]) == 0
+    out.unlink()
+    assert main(["plan", "ds-cnn", "-o", str(out)]) == 0
     monkeypatch.setattr(writer, "FILE_BYTES", size - 1)
     out.unlink()
     capsys.readouterr()

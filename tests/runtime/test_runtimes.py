@@ -18,6 +18,7 @@ from mcusim.plan import options
 from mcusim.runtime import runtime
 from mcusim.runtime.planning_costs import operator_cycles, stated
 from mcusim.runtime.runtime import find_runtime, recorded_runtime, runtime_names
+from tests.support.made import bare
 from tests.support.paths import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "pages" / "how-to" / "add-a-runtime.md").read_text(encoding="utf-8")
@@ -54,7 +55,7 @@ def test_to_name_the_default_changes_nothing(capsys: pytest.CaptureFixture[str])
     texts = []
     for words in ([], ["--runtime", "tflm"]):
         assert main(["run", "figure-1", "--policy", "tinyops", *words, "--json", "-"]) == 0
-        texts.append(capsys.readouterr().out)
+        texts.append(bare(capsys.readouterr().out))
     assert texts[0] == texts[1] and json.loads(texts[0])["runtime"] == "tflm"
     assert main(["memory", "figure-1", "--runtime", "tflm", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["runtime"] == "tflm"

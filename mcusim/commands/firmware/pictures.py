@@ -64,8 +64,9 @@ class Pictures:
     def _texts(self, result: EmulationResult) -> Iterator[tuple[Path, str]]:
         if self.program_file is not None:
             from mcusim.program import program_lines
+            from mcusim.provenance import made
 
-            yield self.program_file, "".join(f"{line}\n" for line in program_lines(result.recorded_program()))
+            yield self.program_file, "".join(f"{line}\n" for line in program_lines(result.recorded_program(), made()))
         if self.html is not None:
             from mcusim.report.firmware.page import firmware_page
 

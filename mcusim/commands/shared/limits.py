@@ -30,14 +30,18 @@ class Most:
         return RunLimits.of(self.max_latency, self.max_energy, self.max_sram, self.max_flash)
 
 
-def given_options(context: typer.Context, without: set[str]) -> dict[str, str | list[str] | bool | None]:
-    """The options on the command line by their long names, but for those named ``without``; arguments are none."""
+def given_options(
+    context: typer.Context, without: set[str], configured: bool = False
+) -> dict[str, str | list[str] | bool | None]:
+    """The options on the command line by their long names, but for those named ``without``; arguments are none.
+    ``configured``: those that a mcusim.toml sets, too."""
+    sources = ("COMMANDLINE", "DEFAULT_MAP") if configured else ("COMMANDLINE",)
     result: dict[str, str | list[str] | bool | None] = {}
     for parameter in context.command.get_params(context):
         value = context.params.get(parameter.name or "")
         long = next((name[2:] for name in parameter.opts if name.startswith("--")), None)
         source = context.get_parameter_source(parameter.name or "")
-        if long is None or long in without or value is None or source is None or source.name != "COMMANDLINE":
+        if long is None or long in without or value is None or source is None or source.name not in sources:
             continue
         result[long] = value if isinstance(value, bool) else _texts(value)
     return result

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 import typer
 
 from mcusim.errors import UsageError
+from mcusim.provenance import made
 from mcusim.text import printable
 
 LONGEST_SHOWN = 200  # characters of a word of the user's
@@ -83,7 +84,8 @@ class Output:
             check_writable(path, force)
 
     def emit(self, text: Callable[[], str] | None, data: Callable[[], Mapping[str, Any]]) -> None:
-        """Write both forms; only those needed are made. Without ``text`` standard output gets at most the JSON.
+        """Write both forms; only those needed are made, the JSON with what made it. Without ``text`` standard output
+        gets at most the JSON.
 
         A reader of standard output that has seen enough ends nothing: the file is written, the status is kept.
         """
@@ -91,7 +93,9 @@ class Output:
             _print(coloured(printable(text())))
         if self.path is None:
             return
-        document = json.dumps(data(), indent=2, allow_nan=False) + "\n"
+        fields = dict(data())
+        fields.setdefault("made", made().to_json())
+        document = json.dumps(fields, indent=2, allow_nan=False) + "\n"
         if self.to_stdout:
             _print(document, end="")
         else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.declare import flag, option
+from mcusim.commands.shared.declare import argument, flag, option
 from mcusim.commands.shared.exports import Views
 from mcusim.commands.shared.flat_options import grouped
 from mcusim.commands.shared.limits import Most, given_options
@@ -22,6 +22,7 @@ from mcusim.commands.shared.output import Output, check_apart, check_writable, f
 from mcusim.commands.shared.policy_help import ExecutionFlags, GivenPeriod
 from mcusim.commands.shared.progress import bar, spinner
 from mcusim.errors import UsageError
+from mcusim.provenance import run_by
 
 if TYPE_CHECKING:
     from mcusim.api.fidelity_comparison import FidelityComparison
@@ -143,8 +144,12 @@ class Shown:
 @grouped
 def run(
     context: typer.Context,
-    model: options.Model,
+    model: Annotated[str | None, argument("[MODEL]", "Path to a .tflite, or a name of `mcusim models`.")] = None,
     *,
+    again: Annotated[
+        Path | None,
+        option("FILE", "Do the run again that FILE, written by --json, is of, and compare; MODEL where it lies now."),
+    ] = None,
     planned: PlannedModel,
     fidelity: Fidelity = "replay",
     how: ExecutionFlags,
@@ -166,36 +171,52 @@ def run(
       mcusim run my.tflite --max-latency "100 ms" --max-sram "128 KiB"
       mcusim run ds-cnn --policy tinyops --variant 2023 --sram-budget "64 KiB"
       mcusim run ds-cnn --period "1 s" --battery CR2032
+      mcusim run --again result.json
     """
-    limits = most.limits
+    if again is not None:
+        return _again(context, again, model, written)
+    model, limits = _model(context, model, planned), most.limits
     shown.check(fidelity)
     files = _files([model, planned.machine, planned.kernels], fidelity, values, views, written)
     with (bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         chosen = planned.settings(fidelity, {**how, **repeated}, values, step, views.window)
         result = _simulate(model, planned, fidelity, files, chosen)
-    with _quiet(f"trying ways out for {model}"):
-        result = _advised(result, limits, model, _given(context, planned))
-    return files.report(result, shown)
+    return files.report(_advised(result, limits, model, _given(context, planned)), shown)
 
 
-def _given(context: typer.Context, planned: PlannedModel) -> dict[str, str | list[str] | bool | None]:
-    """What a way out keeps: all options but those of outputs and of an emulation."""
-    written = {
-        "json",
-        "force",
-        "html",
-        "page",
-        "perfetto",
-        "vcd",
-        "film",
-        "film-window",
-        "output",
-        "operators",
-        "assumptions",
-        "show",
-        "all",
-    }
-    arguments = given_options(context, written | {"fidelity", "input", "max-instructions"})
+_OUTPUTS = {
+    *("json", "force", "html", "page", "perfetto", "vcd", "film", "film-window", "output"),
+    *("operators", "assumptions", "show", "all"),
+}
+
+
+def _model(context: typer.Context, model: str | None, planned: PlannedModel) -> str:
+    """The model, which has to be named; what is written says from here on which command gives it again, with what a
+    mcusim.toml sets, without its outputs."""
+    from mcusim.run_config.command_line import run_command
+
+    if model is None:
+        context.fail("Missing argument 'MODEL'.")
+    run_by(run_command(model, _given(context, planned, repeatable=True)))
+    return model
+
+
+def _again(context: typer.Context, path: Path, model: str | None, written: Written) -> int:
+    from mcusim.commands.simulation.again import run_again
+
+    others = given_options(context, {"again", "json", "force"})
+    if others:
+        raise UsageError(f"--{next(iter(others))} has no effect with --again, which takes all options from {path}")
+    return run_again(path, model, written.to(path, model))
+
+
+def _given(
+    context: typer.Context, planned: PlannedModel, repeatable: bool = False
+) -> dict[str, str | list[str] | bool | None]:
+    """What a way out keeps: all options but those of outputs and of an emulation; ``repeatable``: of an emulation too,
+    and what a mcusim.toml sets."""
+    of_emulation = set() if repeatable else {"fidelity", "input", "max-instructions"}
+    arguments = given_options(context, {*_OUTPUTS, *of_emulation}, configured=repeatable)
     return {"machine": planned.machine, "policy": planned.policy, **arguments}
 
 
@@ -206,9 +227,11 @@ def _advised(
     from mcusim.api.advice.suggestions import advised
     from mcusim.results import Result
 
-    if isinstance(outcome, Result):
-        return replace(outcome, advice=advised(outcome, limits, model, given))
-    return replace(outcome, emulate=replace(outcome.emulate, advice=advised(outcome.emulate, limits, model, given)))
+    with _quiet(f"trying ways out for {model}"):
+        if isinstance(outcome, Result):
+            return replace(outcome, advice=advised(outcome, limits, model, given))
+        advice = advised(outcome.emulate, limits, model, given)
+    return replace(outcome, emulate=replace(outcome.emulate, advice=advice))
 
 
 def _simulate(
@@ -238,13 +261,14 @@ class _Files:
     def report(self, value: Result | FidelityComparison, shown: Shown) -> int:
         """Write the outputs, print the table; returns the exit status."""
         from mcusim.report.run.advice_text import advice_lines, exceeded_text
-        from mcusim.results import Result, to_json
+        from mcusim.results import Result
+        from mcusim.results.provenance import run_json
 
         result = value if isinstance(value, Result) else value.emulate
         write_outputs(self.values.output, result.outputs, self.out.force)
         self.views.write(value, self.out.force)
         if isinstance(value, Result):
-            self.out.emit(lambda: shown.text(value), lambda: to_json(value))
+            self.out.emit(lambda: shown.text(value), lambda: run_json(value))
         else:
             both = value
             self.out.emit(lambda: "\n".join([both.table(shown.slowest), *advice_lines(result.advice)]), both.to_json)
@@ -345,15 +369,17 @@ def plan(
         check_writable(out, force)
     from mcusim.api.functions import plan_program
     from mcusim.program import write_program
+    from mcusim.provenance import made
 
     how = planned.planning
     program = plan_program(
         model, planned.machine, planned.policy, planned.kernels, overrides=how.overrides, costs=how.costs,
         allow_unknown=how.allow_unknown, **how.given,
     )  # fmt: skip
+    about = made(model_sha256=program.header.model_sha256)
     if to_stdout:
-        write_program(program, sys.stdout)
+        write_program(program, sys.stdout, about)
         return 0
-    write_file(out, lambda file: write_program(program, file), force)
+    write_file(out, lambda file: write_program(program, file, about), force)
     note(f"{out}: {len(program.tasks)} tasks, {len(program.header.operators)} operators")
     return 0

@@ -262,11 +262,12 @@ def _text(study: StudyLike, rows: Rows, conclusions: Sequence[Conclusion], liste
 
 
 def _json(study: StudyLike, table: pyarrow.Table, rows: Rows, conclusions: Sequence[Conclusion]) -> dict[str, Any]:
-    from mcusim.sweeps import column_units
+    from mcusim.sweeps import column_units, made_by
 
     return {
         "study": study.name,
         "conclusions": [{"text": conclusion.text, "holds": conclusion.holds} for conclusion in conclusions],
+        **({} if (made := made_by(table)) is None else {"made": made}),
         "units": column_units(table),
         "rows": rows,
     }

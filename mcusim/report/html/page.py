@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
+from mcusim.provenance import Made, made
+
 # what a browser may load: only what is in the file itself
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
@@ -38,12 +40,13 @@ def page(
     parts: Sequence[str | PlotFigure | Sequence[PlotFigure]],
     more_scripts: Sequence[str] = (),
     more_styles: Sequence[str] = (),
+    by: Made | None = None,
 ) -> str:
     """A whole HTML file: each part is HTML, a plot, or plots side by side that share the ranges of their y axes.
 
     ``title`` is plain text; a part that is a str is taken as it is; ``more_scripts`` and ``more_styles`` are names of
-    assets. Equal arguments give equal text. Nothing is loaded from elsewhere, and the file forbids it to the browser.
-    Not modelled: any picture where scripts are switched off.
+    assets; ``by``, by default this process, is at the end. Equal arguments, made at one time, give equal text. Nothing
+    is loaded from elsewhere, and the file forbids it to the browser.
     """
     from plotly.offline import get_plotlyjs
 
@@ -64,6 +67,7 @@ def page(
         [
             *_head(title, more_styles),
             *body,
+            f'<footer class="dim">{"<br>".join(plain(line) for line in (by or made()).lines)}</footer>',
             "</main>",
             *(f"<script>{script}</script>" for script in scripts),
             "</body></html>",

@@ -7,6 +7,7 @@ from typing import Any
 
 from mcusim.plan.allocators import BufferMove, Placed
 from mcusim.results.memory_plan import Defragmentation, MemoryPlan
+from mcusim.results.provenance import plan_made
 
 
 def memory_json(plan: MemoryPlan) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     parts{activations scratch state runtime} memory_of unused[]{region bytes why}}``, null without one, ``flash{parts[]{
     basis source} regions[]{used size} total_bytes uncounted}`` and ``limits[]{name unit limit value met}``; of moves
     made there ``defragmentation[]{copy memory moves bytes cycles by_cause ms energy_mj cycles_by_move}``,
-    ``assumptions``; then ``notes`` and ``warnings``."""
+    ``assumptions``; then ``notes``, ``warnings`` and ``made``, a :class:`mcusim.provenance.Made`."""
     timeline = plan.after.timeline
     return {
         "model": plan.graph.name,
@@ -90,6 +91,7 @@ def _machine(plan: MemoryPlan) -> dict[str, Any]:
         "memory": None if plan.room is None else {"name": plan.room.name, "bytes": plan.room.size, "fits": plan.fits},
         "kernels": plan.kernels,
         "verdict": None if plan.verdict is None or plan.machine is None else plan.verdict.to_json(plan.machine),
+        "made": plan_made(plan).to_json(),
         "flash": None if plan.flash is None else plan.flash.to_json(),
         "limits": [asdict(limit) | {"met": limit.met} for limit in plan.limits],
     }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from mcusim.plan.allocators import BufferMove, Placed
 from mcusim.plan.verdict import ARENA
-from mcusim.report.html.page import bullets, page, plain, shortened, table
+from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
 from mcusim.report.memory.figures.hover import Tooltips, operator_label
 from mcusim.report.memory.figures.order_figure import Scale, order_figure
 from mcusim.report.run.changes import change_texts
 from mcusim.results.memory_plan import MemoryPlan, Planned
+from mcusim.results.provenance import plan_made
 from mcusim.text import quantity
 
 _WEIGHTS = {
@@ -35,7 +36,8 @@ def memory_html(plan: MemoryPlan) -> str:
         costs = _costs(plan) if side is plan.after else None
         figures.append(order_figure(tooltips, offsets, scale, _caption(plan, side), before, costs))
     title = f"Memory of {shortened(plan.graph.name or 'a model without a name', 80)}"
-    return page(title, [_lead(plan), _tables(plan), _fits(plan), figures, _notes(plan)])
+    parts: list[str | list[PlotFigure]] = [_lead(plan), _tables(plan), _fits(plan), figures, _notes(plan)]
+    return page(title, parts, by=plan_made(plan))
 
 
 def _before(plan: MemoryPlan) -> Placed:

@@ -300,7 +300,19 @@ _SOMETIMES = {
     "measured.error_percent.<figure>": ("number", "simulated against measured"),
 }
 
-
+_MADE = {
+    "version": ("text", "of mcusim; the block is at the end of every JSON, once, and nothing compares it"),
+    "commit": ("text?", "that mcusim was built from, with `+changes` where the tree had any; null when nothing says"),
+    "date": ("text", "when the file was made, UTC; that of `SOURCE_DATE_EPOCH` where it is set"),
+    "command": ("text?", "the command that gives it again, without its outputs; null where there is none"),
+    "seeds.weights": ("text", "name of the network whose random weights depend on it; there with random weights"),
+    "seeds.inputs": ("integer", "seed of random inputs; there when an emulation has such"),
+    "model_sha256": ("text?", "that of the result"),
+    "machine_sha256": ("text", "of the lines `key = value` of `machine_figures`, sorted"),
+    "plug_ins[].kind": ("text", "of a file from outside the package: `kernels`"),
+    "plug_ins[].name": ("text", "as it was given"),
+    "plug_ins[].sha256": ("text", "of its files"),
+}
 RUN_KEYS: Keys = {
     **_HEAD,
     "operators": ("list?", "null without a run"),
@@ -312,6 +324,11 @@ RUN_KEYS: Keys = {
     **_TAIL,
     **under("outputs[]", _OUTPUT),
     **_SOMETIMES,
+    "machine_figures": ("object", "what the machine was, key by key; not in the rows of a comparison"),
+    "machine_figures.<key>.value": ("text", "as its file has it, or as it was set"),
+    "machine_figures.<key>.basis": ("text", "`datasheet`, `measured`, `calibrated` or `assumed`"),
+    "machine_figures.<key>.source": ("text", "where it is from"),
+    **under("made", _MADE),
 }
 """By path: type and meaning."""
 

@@ -20,6 +20,7 @@ from mcusim.report.run.interval_text import ends_text, interval_sentences, perce
 from mcusim.report.run.period_text import period_rows, period_sentences
 from mcusim.results.difference import WORDS
 from mcusim.results.measurement.interval import LEVEL
+from mcusim.results.provenance import result_made
 from mcusim.results.result import Result
 from mcusim.text import percent, pick_unit, quantity, size
 
@@ -47,7 +48,7 @@ def run_page(result: Result) -> str:
     scripts, styles = ((), ()) if result.film is None else (FILM_SCRIPTS, FILM_STYLES)
     parts += ["<h2>Film</h2>", film_section(result.film)] if result.film else []
     parts += [_reading(result), rests_on(result)]
-    return page(title, [part for part in parts if part], scripts, styles)
+    return page(title, [part for part in parts if part], scripts, styles, result_made(result))
 
 
 PAGE = RunPage("run", "lanes over time, memory, cycles and energy", lambda results: run_page(results[0]))

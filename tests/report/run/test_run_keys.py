@@ -15,9 +15,10 @@ from mcusim.model.operators import opaque
 from mcusim.program import read_program
 from mcusim.report.json_keys import described
 from mcusim.report.run.json import RUN_KEYS, run_json_page
-from mcusim.results import Measured, to_json
+from mcusim.results import Measured
 from mcusim.results.advice import Advice, Attempt, LimitCheck, WayOut
 from mcusim.results.other_code import OtherCode
+from mcusim.results.provenance import run_json
 from tests.support.graphs.small_graphs import chain
 from tests.support.pages.made_results import make_result
 from tests.support.paths import REPOSITORY
@@ -55,7 +56,9 @@ def rows() -> list[Any]:
         warnings=("uint8",),
         flash=replace(emulated.flash, uncounted=("code of FOO",)),
     )
-    return [to_json(result) for result in results]
+    own = [run_json(result) for result in results]
+    plug_in = {"kind": "kernels", "name": "./mine.toml", "sha256": "0"}
+    return [{**own[0], "made": {**own[0]["made"], "plug_ins": [plug_in]}}, *own[1:]]
 
 
 def test_every_key_is_described() -> None:
