@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -18,6 +18,7 @@ from threading import Thread, current_thread, main_thread
 from typing import Any
 
 from mcusim.errors import UsageError
+from mcusim.plug_ins import PlugIn, all_known, remember
 
 MOST_PROCESSES = 32  # each of them holds an emulator
 SWALLOWED = 3  # times that a user's code may go on when its time is over
@@ -48,7 +49,7 @@ def pool(
     block early ends the processes too. Raises UsageError, which names ``what``, when a process dies.
     """
     others = set(active_children())
-    processes = ProcessPoolExecutor(count, get_context("spawn"), _begin, (prepare, arguments))
+    processes = ProcessPoolExecutor(count, get_context("spawn"), _begin, (all_known(), prepare, arguments))
     try:
         yield processes
     except BaseException as reason:
@@ -81,7 +82,8 @@ def deaf() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _begin(prepare: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
+def _begin(plug_ins: Sequence[PlugIn], prepare: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
+    remember(plug_ins)
     Thread(target=_end_with_parent, daemon=True).start()
     if prepare is not None:
         prepare(*arguments)

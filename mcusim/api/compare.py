@@ -20,6 +20,7 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import policy_names, require_effect
 from mcusim.plan.options import IN_PLACE, PATCHES, RUNTIME, WITHOUT, without_effect
+from mcusim.plan.registry import find_policy
 from mcusim.program.unknown_operators import opaque_types, require_known
 from mcusim.report.compare.ablation import ablation_json, ablation_table
 from mcusim.report.compare.pairs import differences_json, paired
@@ -168,7 +169,8 @@ def product_cases(
     networks = as_list("models", models, ModelArg)
     every = machine_names() if machines == "all" else machines
     targets = as_list("machines", every if every is not None else BOARDS, MachineArg)
-    names = as_list("policies", policies if policies is not None else policy_names(), NameArg)
+    chosen = as_list("policies", policies if policies is not None else policy_names(), NameArg)
+    names = [find_policy(name).name for name in chosen]
     return [Case(m, t, replace(b, policy=p)) for m in networks for t in targets for p in names for b in bases]
 
 

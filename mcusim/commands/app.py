@@ -26,6 +26,7 @@ from mcusim.commands.shared.light_parameters import light
 from mcusim.commands.shared.output import discard_output, fail
 from mcusim.commands.shared.progress import native_code
 from mcusim.errors import McusimError, UsageError
+from mcusim.plug_ins import raised_by
 from mcusim.provenance import run_by
 
 
@@ -127,6 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except MemoryError:
         fail("not enough memory for this input")
+        return 2
+    except Exception as error:
+        text = raised_by(error)  # code of a user's
+        if text is None:
+            raise
+        fail(text, words)
         return 2
     finally:
         run_by(None)

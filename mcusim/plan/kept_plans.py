@@ -19,6 +19,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan.options import PlanOptions
 from mcusim.plan.overlay.emitter import line_bytes
 from mcusim.plan.planner import plan
+from mcusim.plan.registry import find_policy
 from mcusim.program.program import Program
 
 MOST_PLANS = 64
@@ -48,7 +49,7 @@ def kept_plan(
     graph: Graph, machine: Machine, policy: str, kernels: Profile | KernelSet, options: PlanOptions
 ) -> Program:
     """:func:`mcusim.plan.plan`, which plans once. Raises what that raises."""
-    asked = planned_for(machine), policy, options, kernels
+    asked = planned_for(machine), find_policy(policy), options.runtime, options, kernels  # a file's may have changed
     with _lock:
         kept = next((kept for kept in reversed(_plans) if kept.graph is graph and kept.asked == asked), None)
     if kept is None:

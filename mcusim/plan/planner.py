@@ -39,6 +39,7 @@ def plan(
     meant. Not modelled: tensors that move.
     """
     chosen = find_policy(policy)
+    policy = chosen.name
     if not graph.operators:
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
     asked = resolve_options(options or PlanOptions(), graph, policy)
@@ -93,8 +94,7 @@ def _of_policy(chosen: Policy, asked: PlanOptions) -> dict[str, object]:
 
 def require_effect(policies: Collection[str], given: Mapping[str, object]) -> None:
     """Raise UsageError for an option (None: not given) that none of ``policies`` takes, or an unknown policy."""
-    for policy in policies:
-        find_policy(policy)
+    policies = [find_policy(policy).name for policy in policies]
     for name, option in policy_options().items():
         if given.get(name) is not None and not set(policies) & set(takers(name)):
             chosen = " or ".join(dict.fromkeys(policies))

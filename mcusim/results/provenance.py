@@ -7,6 +7,7 @@ from typing import Any
 
 from mcusim.kernels.identity import kernels_sha256
 from mcusim.machine.identity import figures_json, machine_sha256
+from mcusim.plug_ins import find_known
 from mcusim.provenance import Made, made
 from mcusim.results.memory_plan import MemoryPlan
 from mcusim.results.result import Result, model_sha256, to_json
@@ -63,7 +64,9 @@ def _seeds(result: Result, chosen: Settings | None) -> dict[str, int | str]:
 
 def _plug_ins(chosen: Settings) -> list[dict[str, str]]:
     name = chosen.kernels.name
-    return [] if chosen.kernels.shipped else [{"kind": "kernels", "name": name, "sha256": kernels_sha256(name)}]
+    kernels = [] if chosen.kernels.shipped else [{"kind": "kernels", "name": name, "sha256": kernels_sha256(name)}]
+    outside = (find_known("policy", chosen.policy), find_known("runtime", chosen.options.runtime.name))
+    return [*kernels, *(plug_in.to_json() for plug_in in outside if plug_in is not None)]
 
 
 def _command(result: Result, chosen: Settings) -> str | None:

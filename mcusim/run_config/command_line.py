@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mcusim.plan import declared_options
-from mcusim.plan.options import Option, OptionValues
+from mcusim.plan.options import RUNTIME, Option, OptionValues
+from mcusim.plug_ins import source
 from mcusim.run_config.run_options import RUN
 from mcusim.run_config.settings import Settings
 
@@ -37,13 +38,19 @@ def settings_options(
     """
     return {
         "machine": machine,
-        "policy": chosen.policy,
+        "policy": source("policy", chosen.policy),
         "set": [f"{key}={value}" for key, value in changes.items()],
         **_words(chosen.options, declared_options().values()),
+        **_runtime(chosen.options[RUNTIME]),
         "kernels": chosen.kernels.name if chosen.kernels.named else None,
         **({} if chosen.fidelity == "replay" else {"fidelity": chosen.fidelity}),
         **_words(chosen.run, RUN),
     }
+
+
+def _runtime(name: str) -> dict[str, str | bool]:
+    """Of a runtime from outside the path of its file."""
+    return {} if source(RUNTIME.name, name) == name else {RUNTIME.flag: source(RUNTIME.name, name)}
 
 
 def _words(chosen: OptionValues, declared: Iterable[Option[Any]]) -> dict[str, str | bool]:

@@ -13,6 +13,8 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import PlanOptions, declared_options, plan_options, require_effect
 from mcusim.plan.options import whole
+from mcusim.plan.registry import find_policy
+from mcusim.plug_ins import is_path
 from mcusim.program.program import Program
 from mcusim.program.unknown_operators import Costs, parse_costs
 from mcusim.run_config.film_window import FilmWindow
@@ -152,6 +154,7 @@ def base_settings(
         kernels = resolve(kernels, fidelity, chosen.runtime)
     require_callable(kernels, chosen.runtime)
     window = film if film is None or isinstance(film, FilmWindow) else FilmWindow.parse(film)
+    policy = find_policy(policy).name if is_path(policy) else policy  # a saved program may have any
     return Settings(policy, kernels, chosen, fidelity, own, inputs, most, progress, observe, window)
 
 

@@ -17,8 +17,10 @@ from mcusim.errors import UsageError
 from mcusim.machine.cores import CoreTraits
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
+from mcusim.plug_ins import PlugIn, find_known, installed, is_path, load, load_installed, package_of, remember
 from mcusim.runtime.patches import Patches, parse_grid, patches_of
 
+_KIND = "runtime"
 DEFAULT = "tflm"
 
 
@@ -170,12 +172,39 @@ def runtime_names() -> tuple[str, ...]:
 
 
 def find_runtime(name: str = DEFAULT) -> Runtime:
-    """The runtime of that name, in any case. Raises UsageError naming those there are."""
+    """The runtime of that name, in any case, of a file by its path, or of an installed package. Raises UsageError
+    naming those there are, or file and line of one that cannot be loaded."""
+    if is_path(name):
+        return _from_file(name)
+    if name.lower() not in _runtimes() and (plug_in := find_known(_KIND, name.lower())) is not None:
+        return _from_file(plug_in.file, plug_in.sha256)
+    if name.lower() not in _runtimes() and (point := installed(_KIND).get(name.lower())) is not None:
+        value, file, digest = load_installed(_KIND, point)
+        return _taken(value, file, PlugIn(_KIND, "", file, digest, package_of(point)))
     if name.lower() not in _runtimes():
         near = get_close_matches(name[:80].lower(), runtime_names(), n=1)
         hint = f", did you mean {near[0]}" if near else ""
         raise UsageError(f"no runtime {name[:80]!r}{hint}; there are {', '.join(runtime_names())}")
     return _runtimes()[name.lower()]
+
+
+def _from_file(path: str, wanted: str | None = None) -> Runtime:
+    module, full, digest = load(_KIND, path, wanted)
+    return _taken(getattr(module, "RUNTIME", None), path, PlugIn(_KIND, "", full, digest))
+
+
+def _taken(value: object, shown: str, plug_in: PlugIn) -> Runtime:
+    """A runtime from outside under its name, from now on. Raises UsageError for what is none, or has the name of
+    another one."""
+    if not isinstance(value, Runtime):
+        raise UsageError(f"{shown}: has no RUNTIME that is a mcusim.runtime.runtime.Runtime")
+    name, before = value.name, find_known(_KIND, value.name)
+    if name != name.lower() or (name in _runtimes() and (before is None or before.file != plug_in.file)):
+        why = "is not in lower case" if name != name.lower() else "is that of another runtime"
+        raise UsageError(f"{shown}: the name {name!r} {why}")
+    remember([replace(plug_in, name=name)])
+    _runtimes()[name] = value
+    return value
 
 
 def inference_engines() -> tuple[tuple[Runtime, InferenceEngine], ...]:

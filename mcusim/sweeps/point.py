@@ -28,6 +28,7 @@ from mcusim.measurements.published.deviation import differs_from_published
 from mcusim.plan import plan, takers
 from mcusim.plan.options import PATCH_MACS, PATCHES, RUNTIME, without_effect
 from mcusim.plan.policies.tinyops import BUFFER_SIZES
+from mcusim.plug_ins import PlugIn, remember
 from mcusim.program.program import Program
 from mcusim.program.unknown_operators import Costs, left_out
 from mcusim.results.duty import duty
@@ -62,7 +63,7 @@ class SharedWork:
     """What all points of a sweep share: the columns of inputs; of models, machines and kernels by name the path and a
     hash of what is there; the hash of mcusim itself. Another computer may have others. ``allow_unknown`` and ``costs``
     are about operators that mcusim does not know. ``repeats``: many points differ in timing alone. ``named``: the study
-    names the kernels."""
+    names the kernels. ``plug_ins`` are policies from outside the package."""
 
     inputs: tuple[str, ...]
     models: Mapping[str, Content]
@@ -73,6 +74,7 @@ class SharedWork:
     costs: Costs = ()
     repeats: bool = False
     named: bool = True
+    plug_ins: tuple[PlugIn, ...] = ()
 
 
 def perform(work: SharedWork, batch: Batch) -> list[Done]:
@@ -82,6 +84,7 @@ def perform(work: SharedWork, batch: Batch) -> list[Done]:
     """
     if work.code != mcusim_sha256():
         raise UsageError("a worker has another mcusim than this one: install the same version there, and restart it")
+    remember(work.plug_ins)
     with _one_at_a_time, KEPT_RUNS.recording_first(work.repeats):
         return [(key, _row(work, dict(zip(work.inputs, point, strict=True)))) for key, point in batch]
 
@@ -141,10 +144,10 @@ def _require_files(work: SharedWork, inputs: Mapping[str, Any]) -> None:
 def _outputs(work: SharedWork, inputs: Mapping[str, Any]) -> Row:
     machine, chosen = _machine(work, inputs), _settings(work, inputs)
     model, kernels = (*work.models[inputs["model"]], work.allow_unknown), work.kernels[inputs["kernels"]]
-    kind = (model, kernels, chosen, PlanView(machine))
+    kind = (model, kernels, chosen, PlanView(machine), work.plug_ins)
     played = _run_cache.find(kind, machine)
     if played is None:
-        names, played = _played(model, kernels, machine, chosen)
+        names, played = _played(model, kernels, machine, chosen, work.plug_ins)
         _run_cache.keep(kind, machine, names, played)
     clocks = clock_columns(machine) if set(CLOCKS) & inputs.keys() else {}
     if played.usage is None:
@@ -168,7 +171,9 @@ def _period(machine: Machine, used: Usage, inputs: Mapping[str, Any]) -> Row:
     return dict(zip(PERIOD, (result.energy_mj, result.mean_power_mw, result.sleep_current_ma), strict=True))
 
 
-def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -> tuple[Collection[str], Played]:
+def _played(
+    model: Read, kernels: Content, machine: Machine, chosen: Settings, plug_ins: tuple[PlugIn, ...]
+) -> tuple[Collection[str], Played]:
     """What the run of a point depends on, and the run."""
     graph = graph_of(*model)
     row: Row = {"status": "ok", "error": None, "macs": _macs(model)}
@@ -176,7 +181,7 @@ def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -
         if chosen.policy in takers(BUFFER_SIZES.name) and chosen.options[BUFFER_SIZES] == "best":
             best = best_plan(graph, machine, chosen, chosen.kernels.for_planning(chosen.fidelity))
         else:
-            best = BestPlan(_planned(model, kernels, chosen, PlanView(machine)))
+            best = BestPlan(_planned(model, kernels, chosen, PlanView(machine), plug_ins))
     except DoesNotFit as reason:
         return all_keys(machine), _negative(row, reason)
     run = run_or_reason(RunRequest(chosen, graph, best.program), machine, best.run)
@@ -208,7 +213,10 @@ def _macs(model: Read) -> int:
 
 
 @lru_cache(maxsize=8)
-def _planned(model: Read, kernels: Content, chosen: Settings, layout: PlanView) -> Program:
+def _planned(
+    model: Read, kernels: Content, chosen: Settings, layout: PlanView, plug_ins: tuple[PlugIn, ...]
+) -> Program:
+    """``plug_ins`` are those that it may depend on: files may have changed since another plan."""
     planned = chosen.kernels.for_planning(chosen.fidelity)
     return plan(graph_of(*model), layout.machine, chosen.policy, kernels=planned, options=chosen.options)
 

@@ -50,6 +50,8 @@ from mcusim.machine.loader import has_key, require_value
 from mcusim.machine.toml_file import read_toml
 from mcusim.plan import policy_names, takers
 from mcusim.plan.options import RUNTIME, without_effect
+from mcusim.plan.registry import find_policy
+from mcusim.plug_ins import is_path
 from mcusim.program.unknown_operators import Costs, parse_costs
 from mcusim.run_config.kernel_choice import FIDELITIES, resolve
 from mcusim.runtime.runtime import find_runtime
@@ -94,6 +96,13 @@ def study_of(
 ) -> Study:
     """The study of a parsed TOML document and the lines of its keys. Raises StudyError."""
     return _StudyReader(*document, shown).study(folder, name)
+
+
+def _relative_runtimes(study: Study, key: str, raw: Any) -> Any:
+    """The values of an axis; runtimes by path are relative to the study's file."""
+    if key != RUNTIME.name or study.folder is None or not isinstance(raw, list):
+        return raw
+    return [str(study.folder / text) if isinstance(text, str) and is_path(text) else text for text in raw]
 
 
 def names_of_files(models: Sequence[str]) -> dict[str, str]:
@@ -141,7 +150,7 @@ class _StudyReader:
             models=tuple(files),
             files=files,
             machines=self._machine_names(),
-            policies=self._names("policies", policy_names()),
+            policies=self._policies(folder),
             kernels=self._names("kernels") if "kernels" in self.raw else (),
             fidelities=fidelities,
             title=self._plain("title"),
@@ -219,6 +228,14 @@ class _StudyReader:
                 raise self.problem(key, f"there is no {quoted(name)}; there are {', '.join(known)}", names_or_name)
         return tuple(names)
 
+    def _policies(self, folder: Path | None) -> tuple[str, ...]:
+        """By name, or by the path of a file, relative to the study's."""
+        names = self._names("policies")
+        if not any(map(is_path, names)):
+            names = self._names("policies", policy_names())
+        files = [str(folder / name) if folder is not None and is_path(name) else name for name in names]
+        return tuple(self._try("policies", list(names), find_policy, name).name for name in files)
+
     def _models(self, study: Study) -> None:
         from mcusim.model.zoo import parse_name
 
@@ -271,7 +288,7 @@ class _StudyReader:
         if not set(takers(key)) & set(study.policies):
             names = ", ".join(study.policies)
             raise self.problem(where, f"has no effect under {names}; it is for {', '.join(takers(key))}")
-        values = self._try(where, raw, axis_values, key, raw)
+        values = self._try(where, raw, axis_values, key, _relative_runtimes(study, key, raw))
         if key in REGIONS:
             self._regions(where, raw, values, machines)
         if key not in OPTIONS:

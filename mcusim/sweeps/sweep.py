@@ -14,6 +14,7 @@ from mcusim.errors import UsageError
 from mcusim.evidence.validate.cache import package_versions
 from mcusim.kernels.identity import kernels_sha256
 from mcusim.machine.identity import machine_sha256
+from mcusim.plug_ins import find_known
 from mcusim.processes import processes
 from mcusim.program.unknown_operators import opaque_types, require_known
 from mcusim.provenance import Made, made
@@ -144,6 +145,7 @@ def _made(study: Study, work: SharedWork) -> Made:
     """Of models and machines by name."""
     machines = {name: machine_sha256(machine_of(*content)) for name, content in work.machines.items()}
     plug_ins = [{"kind": "kernels", "name": name, "sha256": sha} for name, (_, sha) in work.kernels.items() if sha]
+    plug_ins += [plug_in.to_json() for plug_in in work.plug_ins]
     models = {name: sha256 for name, (_, sha256) in work.models.items()}
     seeds = {"sampling": study.sampling.seed} if study.sampling.method == "latin-hypercube" else {}
     return made(seeds, models, machines, plug_ins)
@@ -195,12 +197,16 @@ def prepared(study: Study) -> SharedWork:
     machines = contents(study.machines, study.machine_path, described_sha256)
     kernels = contents(study.all_kernels, study.kernels_path, kernels_sha256)
     shared = SharedWork(study.inputs, models, machines, kernels, mcusim_sha256(), study.allow_unknown, study.costs)
-    return replace(shared, named=bool(study.kernels))
+    runtimes = [str(value) for axis in study.axes if axis.key == "runtime" for value in axis.values]
+    named = [("policy", name) for name in study.policies] + [("runtime", name) for name in runtimes]
+    own = tuple(plug_in for kind, name in named if (plug_in := find_known(kind, name)) is not None)
+    return replace(shared, named=bool(study.kernels), plug_ins=own)
 
 
 def _keys(study: Study, work: SharedWork, chosen: Sequence[Point]) -> list[str]:
     """Of each point a hash of all that its row depends on: inputs, model, machine, kernels, mcusim and its packages."""
-    shared = hashlib.sha256(json.dumps([work.code, package_versions(), work.named, *work.costs]).encode())
+    code = [plug_in.to_json() for plug_in in work.plug_ins]
+    shared = hashlib.sha256(json.dumps([work.code, package_versions(), work.named, *work.costs, *code]).encode())
     files = (("model", work.models), ("machine", work.machines), ("kernels", work.kernels))
     keys = []
     for point in chosen:

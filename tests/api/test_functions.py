@@ -22,7 +22,7 @@ from tests.support.paths import REPOSITORY
 F746 = "stm32f746g-disco"
 # what only a command has: where output goes and how much of it is printed; in Python the results have methods for it
 OUTPUT = {"json", "force", "html", "page", "perfetto", "vcd", "output", "out", "operators", "assumptions"}
-OUTPUT |= {"film_window", "show", "all", "again"}  # in Python film is the window
+OUTPUT |= {"film_window", "show", "all", "again", "markdown"}  # in Python film is the window
 # set is a word of Python
 OTHER_NAMES = {"set": "overrides", "clock": "overrides", "force_clock": "overrides", "cost": "costs"}
 CALLED = {"progress", "observe"}

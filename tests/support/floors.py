@@ -4,7 +4,7 @@ from __future__ import annotations
 
 ORDER = """
     errors finding_rules units text files npy_file validation_errors record_log display processes user_code _version
-    provenance
+    provenance plug_ins
     | native | machine | model | memory | image | cpu | soc | emulator
     | kernels | runtime
     | program | plan | codegen | engine | run_config | results | measurements | report | verification | api | evidence

@@ -23,7 +23,7 @@ from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, PATCHES, WEIGHTS
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.policies.tinyops import BUFFERING
 from mcusim.plan.pools import sram_pool
-from mcusim.plan.registry import policy_names, policy_options
+from mcusim.plan.registry import all_policies, policy_options
 from mcusim.results import Result
 from mcusim.results.advice import LimitCheck
 from mcusim.run_config.kernel_choice import resolve
@@ -208,7 +208,7 @@ class Ways:
 
     @property
     def _others(self) -> list[str]:
-        return [name for name in policy_names() if name != self.base.policy]
+        return [policy.name for policy in all_policies() if policy.name != self.base.policy]
 
     def _dropped(self, policy: str) -> Options:
         return {option.flag: None for name, option in policy_options().items() if policy not in takers(name)}
@@ -234,6 +234,6 @@ class Ways:
         for board in sorted(others, key=lambda board: -board.core.clock):
             same: Options = {"machine": board.name, "set": None, "clock": None, "force-clock": None}
             yield Change(f"board {board.name} as it ships", "board", same)
-            if self.base.policy != policy_names()[0]:
-                first = policy_names()[0]
+            first = all_policies()[0].name
+            if self.base.policy != first:
                 yield Change(f"board {board.name}, policy {first}", "board", {**same, "policy": first, **plain})

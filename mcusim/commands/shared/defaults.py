@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import InputError, UsageError
+from mcusim.plug_ins import is_path
 
 if TYPE_CHECKING:
     from mcusim.plan.options import Option
@@ -90,6 +91,8 @@ def _read(path: Path, command: str) -> dict[str, Any]:
             _check(key, value, _COMMON, None, wrong)
             common |= {key: value} if command in _COMMON[key] else {}
     fields = common | dict(raw.get(command, {}))
+    if is_path(str(fields.get("policy", ""))):
+        fields["policy"] = str(path.parent / fields["policy"])  # relative to the file that names it
     return {option: ",".join(value) if isinstance(value, list) else value for option, value in fields.items()}
 
 

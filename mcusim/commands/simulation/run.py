@@ -50,7 +50,7 @@ class PlannedModel:
     """The machine, and how a model is planned for it."""
 
     machine: options.Machine = _DEFAULT_MACHINE
-    policy: Annotated[str, option("NAME", "{policies}.", names="--policy -p")] = "internal"
+    policy: Annotated[str, option("NAME|FILE", "{policies}. Or a .py file with one.", names="--policy -p")] = "internal"
     planning: Planning
     kernels: options.Kernels = None
 
