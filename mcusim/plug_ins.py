@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -91,7 +91,8 @@ def load(kind: str, path: str | Path, wanted: str | None = None) -> tuple[Module
     module.__file__ = str(full)
     sys.modules[module.__name__] = module  # dataclasses of it look themselves up
     try:
-        exec(compile(data, str(full), "exec"), module.__dict__)
+        with redirect_stdout(sys.stderr):  # standard output is the command's
+            exec(compile(data, str(full), "exec"), module.__dict__)
     except BaseException as error:  # whatever a user's code does
         sys.modules.pop(module.__name__, None)
         raise problem(error, str(path), str(full)) from None
@@ -125,7 +126,8 @@ def guarded(kind: str, shown: str, file: str) -> Iterator[None]:
     """What the code of a plug-in raises while it works becomes one line with that of its file; errors and verdicts of
     mcusim go on as they are."""
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     except McusimError:
         raise
     except BaseException as error:  # whatever a user's code does

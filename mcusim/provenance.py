@@ -73,6 +73,8 @@ def made(
 def _date() -> str:
     text = os.environ.get(EPOCH)
     try:
+        if text is not None and not (text.isascii() and text.isdigit()):
+            raise ValueError
         now = datetime.now(UTC) if text is None else datetime.fromtimestamp(int(text), UTC)
     except (ValueError, OverflowError, OSError):
         raise UsageError(f"{EPOCH}={text!r}: must be a whole number of seconds since 1970") from None

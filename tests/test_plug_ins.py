@@ -112,6 +112,11 @@ def test_a_file_that_has_changed_is_loaded_again(folder: Path) -> None:
         ("--policy", POLICY.replace('"pinned", "w', '"internal", "w'), "x.py:8: ValueError: two policies are called"),
         ("--policy", POLICY.replace("options.having", "options.nothing"), "x.py:10: AttributeError: "),
         ("--policy", POLICY.replace("return replace", "graph or replace"), "returns a NoneType, not a Program"),
+        (
+            "--policy",
+            POLICY.replace("return replace(program,", "return replace(program, tasks=program.tasks * 2,"),
+            "the id is used twice",
+        ),
         ("--policy", "\x00", "x.py"),
         ("--runtime", "", "x.py: has no RUNTIME that is a mcusim.runtime.runtime.Runtime"),
         ("--runtime", RUNTIME.replace('"direct"', '"tflm"'), "x.py: the name 'tflm' is that of another runtime"),
@@ -126,6 +131,16 @@ def test_a_broken_one_is_one_line(option: str, text: str, error: str, capsys: py
     assert main(["run", "figure-1", option, "./none.py"]) == 2
     assert "./none.py: No such file or directory" in one_error(capsys)
     assert main(["run", "figure-1"]) == 0  # nothing of it is left
+
+
+def test_what_it_prints_is_not_the_output_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("x.py").write_text('print("hello")\n' + POLICY.replace("    program", '    print("planning")\n    program', 1))
+    assert main(["run", "figure-1", "--policy", "x.py", "--json", "-"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["policy"] == "pinned" and captured.err.startswith("hello\nplanning\n")
+    Path("x.py").write_text(POLICY.replace('"pinned", "w', '"a b,c", "w'))
+    assert main(["run", "figure-1", "--policy", "x.py"]) == 2
+    assert "policy 'a b,c': a name has 1 to 40 letters, digits, - and _" in one_error(capsys)
 
 
 def test_it_is_never_loaded_for_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,7 @@ def test_the_time_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     assert made().date == "1970-01-02T00:00:00Z" and made().command is None
     assert built_from() is None or re.fullmatch(r"[0-9a-f]{40}(\+changes)?", built_from() or "")
-    for wrong in ("soon", "9" * 30):
+    for wrong in ("soon", "9" * 30, "-5", " 5", "٥"):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", wrong)
         with pytest.raises(UsageError, match="must be a whole number of seconds"):
             made()
@@ -186,6 +186,15 @@ def test_what_cannot_be_done_again(capsys: pytest.CaptureFixture[str]) -> None:
         Path("x.json").write_text(json.dumps(document | {"made": block}))
         assert main(["run", "--again", "x.json"]) == 2, number
         assert "x.json: does not say which command made it" in one_error(capsys)
+    Path("keep.html").write_text("mine")
+    for writing in ("--html keep.html", "--html=keep.html", "-o x.npy", "--json y.json", "--force"):
+        capsys.readouterr()
+        Path("x.json").write_text(
+            json.dumps(document | {"made": {"command": f"mcusim run figure-1 {writing} --force"}})
+        )
+        assert main(["run", "--again", "x.json"]) == 2
+        assert "what is done again writes no files" in one_error(capsys)
+    assert Path("keep.html").read_text() == "mine"
     capsys.readouterr()
     assert main(["run", "--again", "r.json", "--clock", "1 MHz"]) == 2
     assert "--clock has no effect with --again" in one_error(capsys)

@@ -6,6 +6,7 @@ options that ship; one of its own would have to be known before the command line
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 Planner = Callable[[Graph, Machine, Costs, PlanOptions], Program]
 
 _KIND = "policy"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _REGISTERED: dict[str, Policy] = {}
 
 
@@ -64,6 +66,8 @@ def register(
 
     Raises ValueError for a name that another policy has, and for an option of a name that another one has.
     """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"policy {name[:80]!r}: a name has 1 to 40 letters, digits, - and _")
     if name in _REGISTERED:
         raise ValueError(f"two policies are called {name!r}: another one has that name")
     known = {option.name: option for policy in _REGISTERED.values() for option in policy.options}

@@ -37,8 +37,11 @@ def rows_made(results: Sequence[Result]) -> Made:
     models = {result.model: sha256 for result in results if (sha256 := model_sha256(result))}
     machines = {result.machine.name: machine_sha256(result.machine) for result in results}
     chosen = [result.request.settings for result in results if result.request is not None]
-    plug_ins = {plug_in["name"]: plug_in for settings in chosen for plug_in in _plug_ins(settings)}
-    return made({}, models, machines, tuple(plug_ins.values()))
+    unlike = {(each.kernels.name, each.policy, each.options.runtime.name): each for each in chosen}
+    plug_ins = {plug_in["name"]: plug_in for settings in unlike.values() for plug_in in _plug_ins(settings)}
+    drawn = [result.model for result in results if result.run is not None and result.run.header.random_weights]
+    seeds = {"weights": ", ".join(dict.fromkeys(drawn))} if drawn else {}
+    return made(seeds, models, machines, tuple(plug_ins.values()))
 
 
 def plan_made(plan: MemoryPlan) -> Made:

@@ -19,7 +19,9 @@ from mcusim.processes import processes
 from mcusim.program.unknown_operators import opaque_types, require_known
 from mcusim.provenance import Made, made
 from mcusim.run_config.settings import require_type
+from mcusim.sweeps.axis_values import in_base_unit
 from mcusim.sweeps.executors import Runner, local
+from mcusim.sweeps.expressions import Value
 from mcusim.sweeps.input_hashes import described_sha256, machine_of, mcusim_sha256, model_graph
 from mcusim.sweeps.journal import Journal, journal_path
 from mcusim.sweeps.parquet import check_derived, table, write_table
@@ -120,8 +122,9 @@ def finished(study: Study, path: str | Path) -> pyarrow.Table | None:
 def kept_points(study: Study, path: str | Path) -> tuple[int, int]:
     """How many points of ``study`` the table in ``path`` has, and how many there are. Raises UsageError where it has
     others, or is none."""
-    chosen = points(study)
-    return len(_kept(Path(path), _keys(study, prepared(study), chosen), False)), len(chosen)
+    keys = _keys(study, prepared(study), points(study))
+    kept = _kept(Path(path), keys, False)
+    return sum(key in kept for key in keys), len(keys)
 
 
 def _kept(path: Path | None, keys: Sequence[str], force: bool) -> dict[str, Row]:
@@ -211,9 +214,19 @@ def _keys(study: Study, work: SharedWork, chosen: Sequence[Point]) -> list[str]:
     keys = []
     for point in chosen:
         digest, inputs = shared.copy(), dict(zip(study.inputs, point, strict=True))
-        digest.update(json.dumps([inputs, [known[str(inputs[name])][1] for name, known in files]]).encode())
+        hashes = [known[str(inputs[name])][1] for name, known in files]
+        digest.update(json.dumps([_meant(study, work, inputs), hashes]).encode())
         keys.append(digest.hexdigest()[:32])
     return keys
+
+
+def _meant(study: Study, work: SharedWork, inputs: Mapping[str, Value]) -> dict[str, object]:
+    """Inputs however they are written: quantities in their base unit, a model by its file's name without folders."""
+    meant: dict[str, object] = {**inputs, "model": Path(work.models[str(inputs["model"])][0]).stem}
+    for axis in study.axes:
+        (number,), unit = in_base_unit(axis.key, [inputs[axis.key]])
+        meant[axis.key] = [number, unit] if unit else number
+    return meant
 
 
 def _rows(

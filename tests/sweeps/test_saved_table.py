@@ -89,6 +89,21 @@ def test_a_study_that_grew_keeps_its_points(
     assert (frame.twice == 4 * frame.latency_ms).all()
 
 
+def test_other_spellings_and_names_are_the_same_points(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        shutil.copy(shared_model("hello_world_int8.tflite"), f"{folder}/m.tflite")
+    text = STUDY.replace('"figure-1"', '"a/m.tflite"').replace(', "external"', "")
+    Path("s.toml").write_text(f'{text}[axes]\nclock = ["0.18 GHz", "90 MHz"]\n')
+    assert main(["sweep", "s.toml", "-o", "n.parquet", "-j", "1"]) == 0
+    text = text.replace('"a/m.tflite"', '"a/m.tflite", "b/m.tflite"')
+    Path("s.toml").write_text(f'{text}[axes]\nclock = ["90000 kHz", "180 MHz"]\n')
+    capsys.readouterr()
+    assert main(["sweep", "s.toml", "-o", "n.parquet", "-j", "1"]) == 0
+    assert "n.parquet has 4 of 4 points" in capsys.readouterr().err  # the same file in another folder is the same model
+    assert set(read_table("n.parquet").table.column("model").to_pylist()) == {"a/m", "b/m"}
+
+
 def test_without_a_file_the_points_are_listed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "s.toml", "-j", "1"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -19,6 +19,11 @@ from mcusim.results.saved.repeated import Repeated, read_document, repeated
 from mcusim.text import columns, wrapped
 
 _SHOWN = 10  # differences
+# options that write, and those that would do something else; a file may be from anybody
+_WRITING = {
+    *("--json", "--html", "--page", "--perfetto", "--vcd", "--film", "--film-window", "--output", "-o", "--force"),
+    *("--again", "--help", "-h"),
+}
 
 
 def run_again(path: Path, model: str | None, output: Output) -> int:
@@ -50,6 +55,9 @@ def _words(path: Path, document: dict[str, Any], model: str | None) -> list[str]
             f"{path}: does not say which command made it (`mcusim run --json FILE` writes what --again reads; a result"
             " of inputs from arrays, or of another command, has none)"
         )
+    writing = [word for word in words if word.partition("=")[0] in _WRITING]
+    if writing:
+        raise InputError(f"{path}: its command has {writing[0]}, and what is done again writes no files")
     name, options = (words[-1], words[2:-2]) if words[-2] == "--" else (words[2], words[3:])
     name = model or name
     return [name, *options] if not name.startswith("-") else [*options, "--", name]

@@ -86,7 +86,8 @@ def _relative(first: RunFeatures, second: RunFeatures, quantity: str) -> list[fl
 
 
 def _scaled(value: float, ends: tuple[float, float]) -> tuple[float, float]:
-    return kept(value * exp(ends[0])), kept(value * exp(ends[1]))
+    """The ends around ``value``, which lies between them: builds and peripherals alone may make all others larger."""
+    return kept(value * exp(min(ends[0], 0.0))), kept(value * exp(max(ends[1], 0.0)))
 
 
 def kept(value: float) -> float:

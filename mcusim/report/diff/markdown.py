@@ -38,7 +38,10 @@ def _answer(difference: RunDifference) -> str:
         return _cut(plain(f"exceeds {'; '.join(difference.exceeded)}"))
     latency = next((pair for pair in difference.figures if pair.name == "latency"), None)
     moved = percent(latency.percent) if latency is not None and latency.percent else ""
-    return f"latency {moved}" if moved else "nothing takes longer or less"
+    if not moved:
+        return "nothing takes longer or less"
+    doubtful = difference.ratios is not None and not difference.ratios.latency.differs
+    return f"latency {moved}{', no difference can be claimed' if doubtful else ''}"
 
 
 def _row(pair: FigurePair) -> str:

@@ -140,7 +140,7 @@ def _notes(sweep: Sweep) -> str:
         "points, two clicks hide all others.",
         "What each input changes: geometric means over points that differ in this input alone, in percent of the mean "
         "over its values; the longest bar is the input that matters most here.",
-        f"Heat maps: the least latency of the points in a cell, a dash where none ran; at most {MOST_MAPS} maps.",
+        f"Heat maps: the least of the points in a cell, a dash where none ran; at most {MOST_MAPS} maps.",
         "Parallel coordinates: lines of one value lie side by side in the order of their latency.",
     ]
     without = dict.fromkeys(str(point["left_out"]) for point in sweep.ran if point.get("left_out"))

@@ -71,8 +71,9 @@ def repeated(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> 
         was, now = (made.get(f"{what}_sha256") for made in (own, new))
         if isinstance(was, str) and isinstance(now, str) and was != now:
             raise InputError(f"{name}: its {what} is another one: sha256 {was[:16]}..., here {now[:16]}...")
-    for plug_in, other in zip(own.get("plug_ins") or (), new.get("plug_ins") or (), strict=False):
-        if plug_in != other:
+    before_files, now_files = (made.get("plug_ins") or [] for made in (own, new))
+    for plug_in in before_files:
+        if plug_in not in now_files:
             raise InputError(f"{name}: its {plug_in.get('kind')} {plug_in.get('name')} is another file now")
     left = [{key: value for key, value in document.items() if key != MADE} for document in (before, after)]
     pairs = list(_pairs("", *left))
@@ -96,7 +97,7 @@ def _made(document: Mapping[str, Any]) -> Mapping[str, Any]:
 def _pairs(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     """Leaves by their paths. A key that one alone has is of another version; lists of other lengths are leaves."""
     if isinstance(old, dict) and isinstance(new, dict):
-        for key in old.keys() & new.keys():
+        for key in (key for key in old if key in new):
             yield from _pairs(f"{path}.{key}" if path else key, old[key], new[key])
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for number, (a, b) in enumerate(zip(old, new, strict=True)):

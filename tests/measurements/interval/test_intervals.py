@@ -32,6 +32,14 @@ def found(*arguments: Any, **options: Any) -> Interval:
     return result.interval
 
 
+def test_the_figure_itself_is_inside_even_where_nearly_all_that_is_not_known_adds_to_it() -> None:
+    model = shared_model("hello_world_int8.tflite")
+    fast = mcusim.simulate(model, "nucleo-h743zi", "internal", operator_overhead=0)
+    assert fast.interval is not None and fast.interval.energy_mj is not None
+    energy = fast.energy.energy_mj
+    assert fast.interval.energy_mj[0] == pytest.approx(energy, rel=1e-3) and fast.interval.energy_mj[1] > 3 * energy
+
+
 def width(one: Interval) -> float:
     return one.latency_ms[1] / one.latency_ms[0]
 

@@ -50,15 +50,16 @@ def heat_maps(sweep: Sweep) -> list[PlotFigure]:
         entries.setdefault(tuple(point[name] for name in facets), []).append(point)
     groups = list(entries.items())[:MOST_MAPS]
     return [
-        heat_map(sweep, key, points, across, down)
+        heat_map(sweep, key, points, across, down, facets=facets)
         for key, points in groups
         if any(point["status"] == "ok" for point in points)
     ]
 
 
 def heat_map(
-    sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: str, down: str, z: str = "latency_ms"
-) -> PlotFigure:
+    sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: str, down: str,
+    z: str = "latency_ms", facets: Sequence[str] = (),
+) -> PlotFigure:  # fmt: skip
     """The least ``z`` of the ``points``, those with ``key``, over two inputs; a dash where none ran."""
     columns, rows = sweep.levels(across), sweep.levels(down)
     cells = [[_cell(points, across, column, down, row, z) for column in columns] for row in rows]
@@ -80,7 +81,9 @@ def heat_map(
         "ygap": 2,
     }
     title = ", ".join(plain(shortened(str(part))) for part in key) or "all models"
-    caption = f"<b>{title}</b>: {sweep.heading(z)}, by {plain(across)} and {plain(down)}"
+    rest = [name for name in sweep.varying if name not in (across, down, *facets)]
+    least = f", the least over {', '.join(map(plain, rest))}" if rest else ""
+    caption = f"<b>{title}</b>: {sweep.heading(z)}, by {plain(across)} and {plain(down)}{least}"
     categories = {"type": "category", "showgrid": False, "automargin": True, "nticks": 0}
     layout = LAYOUT | {
         "margin": {"l": 20, "r": 10, "t": 8, "b": 40},

@@ -60,6 +60,8 @@ def check_plot(request: PlotRequest, inputs: Collection[str], outputs: Collectio
     for name in (request.x, *request.by):
         if name not in inputs:
             raise UsageError(f"--plot: {name} is no input; x and by are, of {', '.join(inputs)}")
+    if request.x in request.by:
+        raise UsageError(f"--plot: {request.x} is both x and by; a line is of one value of each of by")
     if request.y in inputs and (request.by or request.z in inputs or request.x == request.y):
         raise UsageError("--plot: a heat map is over two inputs, x and y, without by; z is an output")
     if request.y not in inputs and request.z:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -71,6 +72,7 @@ def test_a_heat_map_over_any_two_inputs() -> None:
         ("x=a,y=,by=b", "is x=COLUMN,y=COLUMN"),
         ("x=a,y=latency", 'no column "latency" of numbers, did you mean latency_ms; it has model, machine'),
         ("x=latency_ms,y=energy_mj", "latency_ms is no input; x and by are, of model, machine"),
+        ("x=a,y=latency_ms,by=a+b", "a is both x and by"),
         ("x=a,y=b,by=machine", "a heat map is over two inputs, x and y, without by"),
         ("x=a,y=a", "a heat map is over two inputs"),
         ("x=a,y=b,z=machine", "z is an output"),
@@ -92,12 +94,20 @@ def test_figures_are_files_that_say_what_the_page_says() -> None:
     assert {"pareto-m", "effects-latency-ms", "latency-ms-over-a-m", "parallel-coordinates"} <= set(names)
     assert all(data.startswith(b"%PDF") for name, data in files.items() if name.endswith("pdf"))
     heat_map = texts(files["heat-map-latency-ms-over-a-b-m.svg"])
-    assert {"1 KiB", "4 KiB", "10", "20", "60"} <= heat_map and "m: latency, ms, by a and b" in heat_map
+    assert {"1 KiB", "4 KiB", "10", "20", "60", "m: latency, ms, by a and b, the least over machine"} <= heat_map
     front = ElementTree.fromstring(files["pareto-n-x-1.svg"])
     assert any("n & $x_1$" in text for text in texts(files["pareto-n-x-1.svg"]))
     points = [use for use in front.iter("{http://www.w3.org/2000/svg}use") if "clip" in str(use.attrib) or use.get("x")]
     assert len(points) >= 2 * sum(point["model"] != "m" for point in sweep.ran)
+    assert any(is_stairs(path.get("d", "")) for path in front.iter("{http://www.w3.org/2000/svg}path"))
     assert dict(figure_files(figures)) == files  # the same bytes
+
+
+def is_stairs(path: str) -> bool:
+    """Whether a line goes across and down by turns."""
+    points = [tuple(map(float, pair.split())) for pair in re.findall(r"[ML] ([-\d.]+ [-\d.]+)", path)]
+    turns = [(a[0] == b[0], a[1] == b[1]) for a, b in pairwise(points) if a != b]
+    return len(turns) >= 2 and len(set(turns)) == 2 and all(x != y for x, y in turns)
 
 
 def texts(svg: bytes) -> set[str]:
