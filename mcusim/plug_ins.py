@@ -13,6 +13,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
@@ -23,7 +24,14 @@ from mcusim.errors import McusimError, UsageError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-GROUPS: Mapping[str, str] = {"policy": "mcusim.policies", "runtime": "mcusim.runtimes"}
+GROUPS: Mapping[str, str] = {  # of entry points, behind ``mcusim.``
+    "policy": "policies",
+    "runtime": "runtimes",
+    "replacement": "replacements",
+    "peripheral": "peripherals",
+    "page": "pages",
+    "lab": "labs",
+}
 _LARGEST = 1 << 20  # bytes of a file
 
 
@@ -38,10 +46,15 @@ class PlugIn:
     sha256: str
     package: str = ""
 
+    @property
+    def short_name(self) -> str:
+        """Its name without the folder and the ending of a file."""
+        return Path(self.name).stem if is_path(self.name) else self.name
+
     def to_json(self) -> dict[str, str]:
         """As results name it: without the folder."""
         source = self.package or Path(self.file).name
-        return {"kind": self.kind, "name": f"{self.name} ({source})", "sha256": self.sha256}
+        return {"kind": self.kind, "name": f"{self.short_name} ({source})", "sha256": self.sha256}
 
 
 _known: dict[tuple[str, str], PlugIn] = {}
@@ -118,7 +131,7 @@ def raised_by(error: BaseException) -> str | None:
     plug_in = next((plug_in for plug_in in all_known() if plug_in.file in files), None)
     if plug_in is None:
         return None
-    return str(problem(error, f"{plug_in.kind} {plug_in.name}: {Path(plug_in.file).name}", plug_in.file))
+    return str(problem(error, f"{plug_in.kind} {plug_in.short_name}: {Path(plug_in.file).name}", plug_in.file))
 
 
 @contextmanager
@@ -139,9 +152,25 @@ def file_sha256(path: str) -> str:
     return sha256(Path(path).read_bytes()).hexdigest()
 
 
+def identified(kind: str, name: str) -> PlugIn:
+    """What a path or the name of an installed one stands for now; it is not loaded. Raises UsageError for none."""
+    if is_path(name):
+        full, package = str(Path(name).absolute()), ""
+    else:
+        point = installed(kind).get(name)
+        module = None if point is None else find_spec(point.module)
+        if point is None or module is None or not module.origin:
+            raise UsageError(f"no {kind} {name[:80]!r} is installed")
+        full, package = module.origin, package_of(point)
+    try:
+        return PlugIn(kind, name, full, file_sha256(full), package)
+    except OSError as error:
+        raise UsageError(f"{kind} {name[:200]}: {error.strerror or error}") from None
+
+
 def installed(kind: str) -> dict[str, EntryPoint]:
     """Entry points of installed packages by their names. Raises UsageError where two have one name."""
-    return dict(_entry_points(GROUPS[kind]))
+    return dict(_entry_points(f"mcusim.{GROUPS[kind]}"))
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -19,7 +20,9 @@ from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.plan import registry
 from mcusim.runtime import runtime
+from tests.memory.cache.replacement.test_replacement import NEWEST
 from tests.support.errors import one_error
+from tests.support.paths import REPOSITORY
 
 F746 = "stm32f746g-disco"
 POLICY = '''"""``pinned``: as ``internal``, with the weights in the QSPI flash."""
@@ -178,6 +181,69 @@ def test_a_configuration_names_them_relative_to_itself(folder: Path, monkeypatch
     assert run()["policy"] == "pinned"
 
 
+def test_a_replacement_by_path(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "boards").mkdir()
+    (folder / "boards" / "newest.py").write_text(NEWEST)
+    board = f'extends = "{F746}"\n[cache.data]\nsize = "1 KiB"\nreplacement = "newest.py"\n'
+    (folder / "boards" / "mine.toml").write_text(board)
+    document = run("-p", "external", "-m", "boards/mine.toml")
+    [plug_in] = document["made"]["plug_ins"]
+    assert (plug_in["kind"], plug_in["name"]) == ("replacement", "newest (newest.py)")
+    assert document["machine_figures"]["cache.data.replacement"]["value"] == "newest.py"
+    assert main(["run", "--again", "r.json"]) == 0
+    keys = ["--set", "cache.data.size=1 KiB", "--set"]
+    lru = run("-p", "external", "-m", F746, *keys, "cache.data.replacement=lru")["cycles"]
+    same = run("-p", "external", "-m", F746, *keys, "cache.data.replacement=boards/newest.py")["cycles"]
+    assert same == document["cycles"] != lru
+    Path("deep").mkdir()
+    Path("deep/s.toml").write_text(
+        f'models = ["figure-1"]\nmachines = ["{F746}"]\npolicies = ["external"]\n[axes]\n'
+        '"cache.data.size" = ["1 KiB", "2 KiB"]\n"cache.data.replacement" = ["lru", "../boards/newest.py"]\n'
+    )
+    frame = mcusim.sweep("deep/s.toml", "t.parquet", jobs=2)
+    assert list(frame.cycles[:2]) == [lru, same] and list(frame.status) == ["ok"] * 4
+    (folder / "boards" / "newest.py").write_text(NEWEST.replace("line.age >", "line.age <"))
+    with pytest.raises(UsageError, match="4 of its 4 points are not of this study"):
+        mcusim.sweep("deep/s.toml", "t.parquet", jobs=1)
+    assert run("-p", "external", "-m", "boards/mine.toml")["cycles"] == lru
+    capsys.readouterr()
+    for text, error in (("none.py", '"none.py": there is no such file'), ("mru", "or the path of a file of your own")):
+        assert main(["run", "figure-1", "-m", F746, "--set", f"cache.data.replacement={text}"]) == 2
+        assert error in one_error(capsys)
+    both = [word for cache in ("data", "instruction") for word in ("--set", f"cache.{cache}.replacement={cache}.py")]
+    for cache in ("data", "instruction"):
+        Path(f"{cache}.py").write_text(NEWEST)
+    assert main(["run", "figure-1", "-m", F746, *both]) == 2
+    assert "is another one from outside than cache.data's; both may have the same" in one_error(capsys)
+
+
+PAGE = """from mcusim.report.html.pages import RunPage
+
+
+def cycles(results):
+    return f"<p>{results[0].run.cycles} cycles</p>"
+
+
+PAGE = RunPage("cycles", "cycles alone", cycles)
+"""
+
+
+def test_a_page_by_path(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("cycles_page.py").write_text(PAGE)
+    cycles = run("--html", "x.html", "--page", "./cycles_page.py")["cycles"]
+    assert Path("x.html").read_text() == f"<p>{cycles} cycles</p>"
+    capsys.readouterr()
+    for old, new, error in (
+        ("PAGE =", "OTHER =", "cycles_page.py: has no PAGE that is a"),
+        ("results[0].run", "results[0].nothing", "page cycles: cycles_page.py:5: AttributeError: 'Result' object"),
+        ('f"<p>', '4 or f"<p>', "page cycles returns a int, not a text"),
+    ):
+        Path("cycles_page.py").write_text(PAGE.replace(old, new))
+        words = ["--html", "y.html", "--page", "./cycles_page.py"]
+        assert main(["run", "figure-1", *words]) == 2 and not Path("y.html").exists()
+        assert error in one_error(capsys)
+
+
 def wheel(folder: Path, name: str, group: str, files: dict[str, str]) -> None:
     """A package of ``files`` with the entry points of ``group``, installed into ``folder``."""
     about = f"{name.replace('-', '_')}-1.0.dist-info"
@@ -204,9 +270,18 @@ def mcusim_with(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_a_wheel_of_twenty_lines_takes_part_everywhere(folder: Path) -> None:
     site, points = (
         folder / "site",
-        "[mcusim.policies]\npinned = pinned_policy\n[mcusim.runtimes]\ndirect = direct_rt:RUNTIME\n",
+        "[mcusim.policies]\npinned = pinned_policy\n[mcusim.runtimes]\ndirect = direct_rt:RUNTIME\n"
+        "[mcusim.replacements]\nnewest = newest_line\n[mcusim.peripherals]\nthermometer = thermometer\n"
+        "[mcusim.pages]\ncycles = cycles_page:PAGE\n[mcusim.labs]\nmy-cache = cycles_page:LAB\n",
     )
-    wheel(site, "pinned-policy", points, {"pinned_policy.py": POLICY, "direct_rt.py": RUNTIME})
+    files = {"pinned_policy.py": POLICY, "direct_rt.py": RUNTIME, "newest_line.py": NEWEST}
+    pages = REPOSITORY / "docs" / "pages" / "how-to"
+    files["cycles_page.py"] = PAGE + "LAB = __file__.replace('cycles_page.py', 'cache.toml')\n"
+    for page, name in (("add-a-lab.md", "cache.toml"), ("add-a-peripheral.md", "thermometer.py")):
+        block = re.search(r"^```\w+(?: title=.*)?\n(.*?)^```$", (pages / page).read_text(), re.DOTALL | re.MULTILINE)
+        assert block is not None
+        files[name] = block[1]
+    wheel(site, "pinned-policy", points, files)
     compared = mcusim_with(site, "compare", "figure-1", "-m", F746, "--html", "c.html", "--json", "c.json")
     assert compared.returncode == 0 and "pinned takes" in compared.stdout, compared.stderr
     rows = {row["policy"] for row in json.loads(Path("c.json").read_text())["rows"]}
@@ -215,15 +290,21 @@ def test_a_wheel_of_twenty_lines_takes_part_everywhere(folder: Path) -> None:
     assert mcusim_with(site, "verify", "figure-1", "--policy", "pinned", "--static").returncode == 0
     Path("s.toml").write_text(
         f'models = ["figure-1"]\nmachines = ["{F746}"]\npolicies = ["pinned"]\n[axes]\n'
-        'runtime = ["tflm", "direct"]\nclock = ["50 MHz", "100 MHz", "200 MHz", "216 MHz"]\n'
+        'runtime = ["tflm", "direct"]\nclock = ["50 MHz", "100 MHz"]\n"cache.data.replacement" = ["lru", "newest"]\n'
     )
     swept = mcusim_with(site, "sweep", "s.toml", "--jobs", "2", "--json", "s.json")
     assert swept.returncode == 0, swept.stderr
     document = json.loads(Path("s.json").read_text())
     assert {row["status"] for row in document["rows"]} == {"ok"} and len(document["rows"]) == 8
+    board = f'extends = "{F746}"\n[peripherals.T]\nbase = 0x4000_6000\nsize = "1 KiB"\nkind = "thermometer"\n'
+    Path("board.toml").write_text(board)
+    shown = mcusim_with(site, "run", "figure-1", "-m", "board.toml", "--html", "p.html", "--page", "cycles")
+    assert shown.returncode == 0 and "cycles</p>" in Path("p.html").read_text(), shown.stderr
+    assert "my-cache" in mcusim_with(site, "lab").stdout
     assert {plug_in["name"] for plug_in in document["made"]["plug_ins"]} == {
         "pinned (pinned-policy)",
         "direct (pinned-policy)",
+        "newest (pinned-policy)",
     }
 
 

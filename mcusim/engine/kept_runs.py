@@ -31,7 +31,7 @@ from mcusim.native.structs import offset_of
 from mcusim.program.program import Program, Transfer
 
 MOST_BYTES, MOST_PROGRAMS = 128 << 20, 64
-_SEEDED = REPLACEMENTS.index("random"), OUTSIDE
+_SEEDED = REPLACEMENTS.index("random")  # and any from outside may be
 MOST_FAILURES = 2  # of a program, after which the compiled engine does not try again
 _OWN = slice(offset_of(RegionState.read_latency), RegionState.WORDS)  # of a device alone: no cache depends on it
 
@@ -143,7 +143,7 @@ def is_recordable(program: Program, memory: MemorySystem) -> bool:
     if any(isinstance(task, Transfer) and task.source.region in shared for task in program.tasks):
         return False
     caches = [CacheState(memory.state.array, block) for block in (memory.state.data_cache, memory.state.code_cache)]
-    return not all(cache.offset and cache.replacement in _SEEDED for cache in caches)
+    return not all(cache.offset and (cache.replacement == _SEEDED or cache.replacement >= OUTSIDE) for cache in caches)
 
 
 def geometry(memory: MemorySystem) -> str:

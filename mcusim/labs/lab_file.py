@@ -24,10 +24,12 @@ from mcusim.labs.lab import KINDS, Lab
 from mcusim.labs.statements import statements
 from mcusim.machine.document import show
 from mcusim.machine.toml_file import read_toml
+from mcusim.plug_ins import installed, load_installed, package_of
 from mcusim.units import quoted
 from mcusim.validation_errors import rule_of
 
 COMMANDS = ("check", "export", "collect")  # no lab may have these names
+_KIND = "lab"
 _NAME = re.compile("[a-z][a-z0-9-]{0,39}")
 Lines = Mapping[str, int]
 Place = tuple[str | int, ...]
@@ -37,9 +39,18 @@ def _folder() -> Path:
     return Path(str(files("mcusim"))) / "labs"
 
 
-def lab_names() -> tuple[str, ...]:
+def shipped_names() -> tuple[str, ...]:
     """The labs that ship, sorted."""
     return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
+
+
+def lab_names() -> tuple[str, ...]:
+    """The labs that ship, sorted, then those of installed packages (entry points ``mcusim.labs``). Raises UsageError
+    where one of these has the name of one that ships."""
+    shipped, points = shipped_names(), installed(_KIND)
+    for name in points.keys() & set(shipped):
+        raise UsageError(f"lab {name!r} of {package_of(points[name])} has the name of one that ships: rename it")
+    return (*shipped, *points)
 
 
 @dataclass(frozen=True)
@@ -156,13 +167,15 @@ def _rule(error: Any) -> str:
 
 def open_file(name: str) -> LabFile:
     """A lab that ships, by its name, or one of a user's own, by its path. Raises UsageError for neither."""
-    names = lab_names()
-    if name in names:
+    if name in shipped_names():
         return _shipped(name)
     if name.endswith(".toml") or "/" in name or "\\" in name:
         path = Path(name)
         raw, lines = read_toml(path, name, "lab", UsageError)
         return LabFile(path.stem, name, raw, lines, path.parent)
+    names = lab_names()
+    if name in names:
+        return _installed(name)
     close = get_close_matches(name[:80], names, n=1)
     hint = f', did you mean "{close[0]}"' if close else ""
     raise UsageError(f"no lab {quoted(name)}{hint}; there are {', '.join(names)}, and a path like ./my.toml works")
@@ -172,6 +185,17 @@ def open_file(name: str) -> LabFile:
 def _shipped(name: str) -> LabFile:
     raw, lines = read_toml(_folder() / f"{name}.toml", f"{name}.toml", "lab", UsageError)
     return LabFile(name, f"{name}.toml", raw, lines)
+
+
+def _installed(name: str) -> LabFile:
+    """Of an entry point that names the path of a lab's file."""
+    point = installed(_KIND)[name]
+    value, file, _ = load_installed(_KIND, point)
+    if not isinstance(value, str | Path):
+        raise UsageError(f"{file}: lab {name} of {package_of(point)} is no path of a lab's file")
+    path = Path(value)
+    raw, lines = read_toml(path, str(path), "lab", UsageError)
+    return LabFile(name, str(path), raw, lines, path.parent)
 
 
 def read_lab(name: str, seed: int = 0, student: str | None = None) -> Lab:

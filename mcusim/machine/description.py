@@ -89,7 +89,7 @@ class Cache:
     ways: int
     line: int
     policy: CachePolicy
-    replacement: str  # one of ``schema.REPLACEMENTS``
+    replacement: str  # one of ``schema.REPLACEMENTS``, the path of a file, or the name of an installed policy
     maintenance: Duration  # core time to clean or invalidate one line by address, write-back excluded
 
 
@@ -340,7 +340,8 @@ class Mirror:
 class Peripheral:
     """A block of registers without any behaviour but what start-up code waits for; offsets and ``size`` in bytes.
 
-    ``reads`` always read so. Other registers read what was written last, at first 0; bits of ``mirrors`` follow.
+    ``reads`` always read so. Other registers read what was written last, at first 0; bits of ``mirrors`` follow. One
+    with a behaviour of its own has that in a file, or an installed package: ``kind``, with the interrupt ``irq`` or -1.
     """
 
     name: str
@@ -348,6 +349,8 @@ class Peripheral:
     size: int
     reads: Mapping[int, int]
     mirrors: Mapping[int, Mirror]
+    kind: str = ""
+    irq: int = -1
 
 
 @dataclass(frozen=True, slots=True)

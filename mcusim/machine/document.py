@@ -12,6 +12,7 @@ from mcusim.errors import MachineError
 from mcusim.machine.catalog import locate
 from mcusim.machine.description import Basis
 from mcusim.machine.toml_file import LARGEST_FILE, read_toml
+from mcusim.plug_ins import is_path
 from mcusim.units import quoted
 
 __all__ = [
@@ -237,4 +238,16 @@ def _with_name(tree: Branch, path: Path) -> Branch:
 
 def _read_file(path: Path, shown: str) -> Branch:
     raw, lines = read_toml(path, shown, "machine", MachineError)
-    return grow(raw, shown, lines)
+    return _with_files(grow(raw, shown, lines), path.parent)
+
+
+def _with_files(tree: Branch, folder: Path) -> Branch:
+    """A file that a key names is relative to the one that names it."""
+    for table, key in (("cache", "replacement"), ("peripherals", "kind")):
+        branch = tree.items.get(table)
+        for name, item in branch.items.items() if isinstance(branch, Branch) else ():
+            leaf = item.items.get(key) if isinstance(item, Branch) else None
+            if isinstance(leaf, Leaf) and isinstance(leaf.value, str) and is_path(leaf.value):
+                leaf = replace(leaf, value=str((folder / leaf.value).absolute()))
+                tree = with_leaf(tree, (table, name, key), leaf)
+    return tree

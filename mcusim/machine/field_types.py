@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 from mcusim import units
@@ -16,6 +17,7 @@ from mcusim.machine.cores import CORES
 from mcusim.machine.description import Basis, ClockedCurrent
 from mcusim.machine.document import Node, show, show_address
 from mcusim.machine.stand_ins import stand_in
+from mcusim.plug_ins import installed, is_path
 
 Scope = Mapping[str, Any]
 Parser = Callable[[object], Any]
@@ -48,12 +50,14 @@ class Default:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One key. ``typed`` turns a command line's text into the value the file would have."""
+    """One key. ``typed`` turns a command line's text into the value the file would have, ``text`` that into the text of
+    a figure, where it is not as written."""
 
     parse: Parser
     default: Default | None = None
     typed: Callable[[str], object] = str
     is_figure: bool = True
+    text: Callable[[Any], str] | None = None
 
     @property
     def wanted(self) -> str:
@@ -184,6 +188,25 @@ def choice(*names: str, default: Default | None = None) -> Field:
         return value
 
     return Field(parse, default)
+
+
+def plug_in(kind: str, names: tuple[str, ...], default: Default) -> Field:
+    """One of ``names``, a file of one's own by its path, or what an installed package declares."""
+
+    def parse(value: object) -> str:
+        if isinstance(value, str) and is_path(value):
+            if not Path(value).is_file():
+                raise RejectedError("there is no such file")
+            return str(Path(value).absolute())
+        if not isinstance(value, str) or (value not in names and value not in installed(kind)):
+            known = f"one of {', '.join(names)}, or " if names else ""
+            raise RejectedError(f"must be {known}the path of a file of your own (./my_{kind}.py)")
+        return value
+
+    def name(value: object) -> str:
+        return Path(str(value)).name if is_path(str(value)) else str(value)
+
+    return Field(parse, default, text=name)
 
 
 def core_name() -> Field:
@@ -362,6 +385,8 @@ def energy() -> Field:
 
 def shown(value: object, field: Field) -> str:
     """A value as a figure's text: strings as they are, addresses in hexadecimal."""
+    if field.text is not None:
+        return field.text(value)
     if field.parse in (_address, WORD.parse) and isinstance(value, int):
         return show_address(value)
     if field.parse is _addresses and isinstance(value, list):

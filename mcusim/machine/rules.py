@@ -11,6 +11,7 @@ from mcusim.machine.cores import core_named
 from mcusim.machine.description import Cache, Duration, Flash, Machine, Region, Sdram
 from mcusim.machine.document import show_address
 from mcusim.machine.parts import families, family_of_part
+from mcusim.machine.schema import REPLACEMENTS
 from mcusim.units import hertz
 
 Broken = Iterator[tuple[str, str]]
@@ -68,6 +69,13 @@ def _tcm_uncached(machine: Machine) -> Broken:
     for region in machine.memory.values():
         if region.kind == "tcm" and region.attribute != "uncached":
             yield f"memory.{region.name}.attribute", "tightly coupled memory is never cached, must be uncached"
+
+
+def _replacement_slot(machine: Machine) -> Broken:
+    caches = [cache for cache in (machine.instruction_cache, machine.data_cache) if cache is not None and cache.size]
+    names = {cache.replacement for cache in caches if cache.replacement not in REPLACEMENTS}
+    if len(names) > 1:
+        yield "cache.instruction.replacement", "is another one from outside than cache.data's; both may have the same"
 
 
 def _cache_geometry(machine: Machine) -> Broken:
@@ -224,6 +232,10 @@ def _peripherals_fit(machine: Machine) -> Broken:
 def _registers_fit(machine: Machine) -> Broken:
     for block in machine.peripherals.values():
         table = f"peripherals.{block.name}"
+        if block.kind and (block.reads or block.mirrors):
+            yield table, "reads and mirrors are of a block without a kind; what it reads is in the kind's file"
+        if block.irq >= 0 and not block.kind:
+            yield f"{table}.irq", "only a block with a kind requests interrupts"
         for name, offsets in (("reads", block.reads), ("mirrors", block.mirrors)):
             for offset in offsets:
                 if offset >= block.size:
@@ -259,6 +271,7 @@ _RULES: tuple[Callable[[Machine], Broken], ...] = (
     _no_overlap,
     _tcm_uncached,
     _cache_geometry,
+    _replacement_slot,
     _precision,
     _core_clock,
     _bus_clock,

@@ -35,6 +35,7 @@ from mcusim.machine.field_types import (
     duration,
     energy,
     flag,
+    plug_in,
     power_of_two,
     size,
     text,
@@ -195,7 +196,7 @@ CACHE: dict[str, Field] = {
     "ways": count(1, 64),
     "line": size(4, power=True, high=256),
     "policy": choice("write-back", "write-through"),
-    "replacement": choice(*REPLACEMENTS, default=Default(lambda _: "lru", "LRU; not documented")),
+    "replacement": plug_in("replacement", REPLACEMENTS, Default(lambda _: "lru", "LRU; not documented")),
     "maintenance": duration(default=_MAINTENANCE),
 }
 REGION: dict[str, Field] = {
@@ -305,6 +306,8 @@ DMA: dict[str, Field] = {
 PERIPHERAL: dict[str, Field | Table | Each] = {
     "base": address(),
     "size": size(4, high=1 << 20),
+    "kind": plug_in("peripheral", (), Default(lambda _: "", "")),
+    "irq": count(0, 239, default=Default(lambda _: -1, "")),
     "reads": Each(lambda _: WORD, absent="defaults", key=_offset_key),
     "mirrors": Each(
         lambda _: Table({"mask": WORD, "shift": count(-31, 31)}, _filled(d.Mirror)),
@@ -359,7 +362,7 @@ POWER: dict[str, Field | Table | Each] = {
 
 def _peripheral(name: str, values: dict[str, Any]) -> d.Peripheral:
     tables = {key: {int(offset, 16): value for offset, value in values[key].items()} for key in ("reads", "mirrors")}
-    return d.Peripheral(name, values["base"], values["size"], **tables)
+    return d.Peripheral(name, values["base"], values["size"], **tables, kind=values["kind"], irq=values["irq"])
 
 
 def _region(node: Node) -> Table:

@@ -13,6 +13,7 @@ from mcusim.machine.description import Accelerator, Cache, Dma, Duration, Flash,
 from mcusim.machine.schema import REPLACEMENTS
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import machine_ranges, set_range
+from mcusim.memory.cache.outside_policy import bind
 from mcusim.memory.state_layout import (
     BUCKETS,
     MAX_BANKS,
@@ -166,7 +167,8 @@ class Builder:
         cache.ways, cache.line_bytes = machine_cache.ways, machine_cache.line
         cache.line_shift = _log2(machine_cache.line)
         cache.write_back = machine_cache.policy == "write-back"
-        cache.replacement = REPLACEMENTS.index(machine_cache.replacement)
+        name = machine_cache.replacement
+        cache.replacement = REPLACEMENTS.index(name) if name in REPLACEMENTS else bind(name)
         lines = cache.lines.table(cache.sets * cache.ways)
         lines["tag"] = lines["age"] = -1
         return offset

@@ -65,6 +65,10 @@ class NativeFunction:
         code = self._code or self._load()
         return code(*[convert(value) for convert, value in zip(self._converters, arguments, strict=True)])
 
+    def unload(self) -> None:
+        """Ask for its machine code again at the next call."""
+        self._code = None
+
     def _load(self) -> Any:
         result = None if self.signature.result is None else ctypes.c_int64
         kind = ctypes.CFUNCTYPE(result, *[ctypes.c_int64] * len(self.signature.parameters))
@@ -111,6 +115,9 @@ class Callback:
     def address(self) -> int:
         """Where its machine code begins."""
         return self._resolve(self.symbol)
+
+    def unload(self) -> None:
+        """Nothing: its address is asked for each time."""
 
 
 COMPILED: list[NativeFunction | Callback] = []

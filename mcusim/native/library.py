@@ -13,12 +13,13 @@ from importlib import import_module
 from typing import Any
 
 from mcusim.native import store
-from mcusim.native.declarations import EXTERNALS
+from mcusim.native.declarations import COMPILED, EXTERNALS
 from mcusim.native.objects import OBJECTS, object_of, target_machine
 from mcusim.native.store import NativeObject
 
 _addresses: dict[str, int] = {}
 _loaded: dict[str, Any] = {}  # by object: llvmlite's, which hold the machine code
+_former: list[Any] = []  # of objects that were loaded again
 
 
 def address(symbol: str) -> int:
@@ -36,19 +37,29 @@ def load_apart(name: str, symbols: tuple[str, ...]) -> None:
     _load(name, _build(name, symbols))
 
 
-def is_loaded() -> bool:
-    """Whether an object of the package is; what it imports is settled then."""
-    return any(name in _loaded for name in OBJECTS)
+def load_stored(name: str, symbols: tuple[str, ...]) -> None:
+    """An object of these functions, kept under that name, whatever other object has them."""
+    _load(name, prepared(name, symbols))
 
 
-def prepared(name: str) -> NativeObject:
+def resolve_again() -> None:
+    """Have the package's objects loaded anew when they are asked for: what they import lies elsewhere now. Who holds
+    an address keeps what lies there."""
+    _former.extend(_loaded.pop(name) for name in OBJECTS if name in _loaded)
+    for symbol in [symbol for symbol in _addresses if object_of(symbol)]:
+        del _addresses[symbol]
+    for function in COMPILED:
+        function.unload()
+
+
+def prepared(name: str, symbols: tuple[str, ...] = ()) -> NativeObject:
     """An object as stored; built and stored where it is not, by one process at a time."""
     stored = store.read(name)
     if stored is None:
         with store.locked(name):
             stored = store.read(name)  # by who had the lock before
             if stored is None:
-                stored = _build(name, ())
+                stored = _build(name, symbols)
                 store.write(name, stored)
     return stored
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcusim.kernels.identity import kernels_sha256
-from mcusim.machine.identity import figures_json, machine_sha256
+from mcusim.machine.description import Machine
+from mcusim.machine.identity import figures_json, machine_plug_ins, machine_sha256
 from mcusim.plug_ins import find_known
 from mcusim.provenance import Made, made
 from mcusim.results.memory_plan import MemoryPlan
@@ -27,7 +28,7 @@ def result_made(result: Result) -> Made:
         _seeds(result, chosen),
         model_sha256(result),
         machine_sha256(result.machine),
-        () if chosen is None else _plug_ins(chosen),
+        () if chosen is None else _plug_ins(chosen, result.machine),
         None if chosen is None or request is None or request.given else _command(result, chosen),
     )
 
@@ -36,9 +37,9 @@ def rows_made(results: Sequence[Result]) -> Made:
     """Of several results: hashes by the names of models and machines, of models that are known."""
     models = {result.model: sha256 for result in results if (sha256 := model_sha256(result))}
     machines = {result.machine.name: machine_sha256(result.machine) for result in results}
-    chosen = [result.request.settings for result in results if result.request is not None]
-    unlike = {(each.kernels.name, each.policy, each.options.runtime.name): each for each in chosen}
-    plug_ins = {plug_in["name"]: plug_in for settings in unlike.values() for plug_in in _plug_ins(settings)}
+    chosen = [(result.request.settings, result.machine) for result in results if result.request is not None]
+    unlike = {(each.kernels.name, each.policy, each.options.runtime.name, on.name): (each, on) for each, on in chosen}
+    plug_ins = {plug_in["name"]: plug_in for settings, on in unlike.values() for plug_in in _plug_ins(settings, on)}
     drawn = [result.model for result in results if result.run is not None and result.run.header.random_weights]
     seeds = {"weights": ", ".join(dict.fromkeys(drawn))} if drawn else {}
     return made(seeds, models, machines, tuple(plug_ins.values()))
@@ -65,11 +66,12 @@ def _seeds(result: Result, chosen: Settings | None) -> dict[str, int | str]:
     return seeds
 
 
-def _plug_ins(chosen: Settings) -> list[dict[str, str]]:
+def _plug_ins(chosen: Settings, machine: Machine) -> list[dict[str, str]]:
     name = chosen.kernels.name
     kernels = [] if chosen.kernels.shipped else [{"kind": "kernels", "name": name, "sha256": kernels_sha256(name)}]
     outside = (find_known("policy", chosen.policy), find_known("runtime", chosen.options.runtime.name))
-    return [*kernels, *(plug_in.to_json() for plug_in in outside if plug_in is not None)]
+    loaded = [*filter(None, outside), *machine_plug_ins(machine)]
+    return [*kernels, *(plug_in.to_json() for plug_in in loaded)]
 
 
 def _command(result: Result, chosen: Settings) -> str | None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from math import ceil
 from typing import Any
 
 from mcusim.machine.description import Machine, Peripheral
 from mcusim.soc.families.family import described, family_of, shared
+from mcusim.soc.outside_block import block_of
 from mcusim.soc.peripherals.adc import Adc
 from mcusim.soc.peripherals.crc import Crc
 from mcusim.soc.peripherals.dma2d import Dma2d
@@ -41,7 +41,8 @@ from mcusim.soc.peripherals.timer import Timer
 from mcusim.soc.peripherals.watchdogs.iwdg import Iwdg
 from mcusim.soc.peripherals.watchdogs.wwdg import Wwdg
 from mcusim.soc.register_block import BlockHost, DelayedStatus, Register, RegisterBlock, RegisterLayout
-from mcusim.units import parse_duration, parse_size
+from mcusim.soc.register_layout import ABOUT, registers
+from mcusim.units import parse_size
 
 KINDS: dict[str, type[RegisterBlock]] = {
     "usart": Usart,
@@ -70,7 +71,6 @@ KINDS: dict[str, type[RegisterBlock]] = {
     "pages": PageFlash,
     "words": WordFlash,
 }
-_ABOUT = ("source", "basis")
 _WORD = 0xFFFF_FFFF
 
 
@@ -106,7 +106,7 @@ def dma_of(family: str) -> dict[str, dict[str, Any]]:
 
 def requests_of(family: str) -> dict[str, Any]:
     """Where each request of a peripheral goes: [controller, stream, channel] each, or its number at each DMAMUX."""
-    return {name: where for name, where in described(family).get("requests", {}).items() if name not in _ABOUT}
+    return {name: where for name, where in described(family).get("requests", {}).items() if name not in ABOUT}
 
 
 def flash_of(family: str) -> dict[str, Any]:
@@ -184,25 +184,10 @@ def _registers_of(family: str, layout: str, clock: int) -> Mapping[int, Register
     return registers(layouts_of(family)[layout], clock)
 
 
-def registers(layout: Mapping[str, Any], clock: int) -> dict[int, Register]:
-    """The registers of a layout by offset, for a core of ``clock`` hertz."""
-    tables = {name: table for name, table in layout.items() if isinstance(table, dict)}
-    result = {}
-    for name, table in tables.items():
-        values = {key: value for key, value in table.items() if key not in (*_ABOUT, "offset", "follows")}
-        follows = tuple(_follow(item, tables, clock) for item in table.get("follows", ()))
-        result[table["offset"]] = Register(name, follows=follows, **values)
-    return result
-
-
-def _follow(table: Mapping[str, Any], registers: Mapping[str, Any], clock: int) -> DelayedStatus:
-    values = {key: value for key, value in table.items() if key not in (*_ABOUT, "from", "after")}
-    after = ceil(parse_duration(table["after"]).cycles(clock))
-    return DelayedStatus(registers[table["from"]]["offset"], after=after, **values)
-
-
 def _listed(block: Peripheral, host: BlockHost) -> RegisterBlock:
-    """A block of a machine file: ``reads`` are fixed, ``mirrors`` follow at once."""
+    """A block of a machine file: ``reads`` are fixed, ``mirrors`` follow at once; or of its own ``kind``."""
+    if block.kind:
+        return block_of(block, host)
     by_offset = {offset: Register(f"+{offset:#04x}", reset=word, writable=0) for offset, word in block.reads.items()}
     for offset, mirror in block.mirrors.items():
         follow = DelayedStatus(offset, mirror.mask, mirror.shift, 0)

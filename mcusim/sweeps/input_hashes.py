@@ -11,6 +11,7 @@ from mcusim.evidence.validate.cache import code_sha256
 from mcusim.kernels.identity import kernels_sha256
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
+from mcusim.machine.identity import machine_plug_ins
 from mcusim.measurements.published.stored import stored_rows
 from mcusim.model.graph import Graph
 from mcusim.run_config.kernel_choice import Kernels, resolve
@@ -35,8 +36,9 @@ def described_sha256(path: str) -> str:
 
 
 def description_sha256(machine: Machine) -> str:
-    """Of a machine as it is."""
-    return hashlib.sha256(repr(replace(machine, path="")).encode()).hexdigest()
+    """Of a machine as it is, and of the files that it names."""
+    files = [plug_in.sha256 for plug_in in machine_plug_ins(machine)]
+    return hashlib.sha256((repr(replace(machine, path="")) + "".join(files)).encode()).hexdigest()
 
 
 @lru_cache(maxsize=4)

@@ -98,9 +98,10 @@ def study_of(
     return _StudyReader(*document, shown).study(folder, name)
 
 
-def _relative_runtimes(study: Study, key: str, raw: Any) -> Any:
-    """The values of an axis; runtimes by path are relative to the study's file."""
-    if key != RUNTIME.name or study.folder is None or not isinstance(raw, list):
+def _relative_files(study: Study, key: str, raw: Any) -> Any:
+    """The values of an axis; files that they name are relative to the study's."""
+    named = key == RUNTIME.name or key.endswith(".replacement")
+    if not named or study.folder is None or not isinstance(raw, list):
         return raw
     return [str(study.folder / text) if isinstance(text, str) and is_path(text) else text for text in raw]
 
@@ -288,7 +289,7 @@ class _StudyReader:
         if not set(takers(key)) & set(study.policies):
             names = ", ".join(study.policies)
             raise self.problem(where, f"has no effect under {names}; it is for {', '.join(takers(key))}")
-        values = self._try(where, raw, axis_values, key, _relative_runtimes(study, key, raw))
+        values = self._try(where, raw, axis_values, key, _relative_files(study, key, raw))
         if key in REGIONS:
             self._regions(where, raw, values, machines)
         if key not in OPTIONS:

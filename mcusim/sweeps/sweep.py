@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import UsageError
 from mcusim.evidence.validate.cache import package_versions
 from mcusim.kernels.identity import kernels_sha256
-from mcusim.machine.identity import machine_sha256
-from mcusim.plug_ins import find_known
+from mcusim.machine import load_machine
+from mcusim.machine.description import Machine
+from mcusim.machine.identity import machine_plug_ins, machine_sha256
+from mcusim.machine.schema import REPLACEMENTS
+from mcusim.plug_ins import PlugIn, find_known, identified
 from mcusim.processes import processes
 from mcusim.program.unknown_operators import opaque_types, require_known
 from mcusim.provenance import Made, made
@@ -200,10 +203,19 @@ def prepared(study: Study) -> SharedWork:
     machines = contents(study.machines, study.machine_path, described_sha256)
     kernels = contents(study.all_kernels, study.kernels_path, kernels_sha256)
     shared = SharedWork(study.inputs, models, machines, kernels, mcusim_sha256(), study.allow_unknown, study.costs)
-    runtimes = [str(value) for axis in study.axes if axis.key == "runtime" for value in axis.values]
-    named = [("policy", name) for name in study.policies] + [("runtime", name) for name in runtimes]
-    own = tuple(plug_in for kind, name in named if (plug_in := find_known(kind, name)) is not None)
+    own = _plug_ins(study, [load_machine(path) for path, _ in machines.values()])
     return replace(shared, named=bool(study.kernels), plug_ins=own)
+
+
+def _plug_ins(study: Study, machines: Sequence[Machine]) -> tuple[PlugIn, ...]:
+    """Policies and runtimes that were loaded when the study was read, and replacement policies, which are not."""
+    values = [(axis.key, str(value)) for axis in study.axes for value in axis.values]
+    named = [("policy", name) for name in study.policies] + [pair for pair in values if pair[0] == "runtime"]
+    own = [plug_in for kind, name in named if (plug_in := find_known(kind, name)) is not None]
+    caches = {name: None for key, name in values if key.endswith(".replacement") and name not in REPLACEMENTS}
+    own += [identified("replacement", name) for name in caches]
+    own += [plug_in for machine in machines for plug_in in machine_plug_ins(machine)]
+    return tuple(dict.fromkeys(own))
 
 
 def _keys(study: Study, work: SharedWork, chosen: Sequence[Point]) -> list[str]:

@@ -91,8 +91,9 @@ def _read(path: Path, command: str) -> dict[str, Any]:
             _check(key, value, _COMMON, None, wrong)
             common |= {key: value} if command in _COMMON[key] else {}
     fields = common | dict(raw.get(command, {}))
-    if is_path(str(fields.get("policy", ""))):
-        fields["policy"] = str(path.parent / fields["policy"])  # relative to the file that names it
+    for option in ("policy", "runtime"):
+        if is_path(str(fields.get(option, ""))):
+            fields[option] = str(path.parent / fields[option])  # relative to the file that names it
     return {option: ",".join(value) if isinstance(value, list) else value for option, value in fields.items()}
 
 

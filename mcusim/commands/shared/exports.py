@@ -41,7 +41,11 @@ class Views:
         None
     )
     page: Annotated[
-        str | None, option("NAME", "Which page --html writes. Default: run; compare for two fidelities.")
+        str | None,
+        option(
+            "PAGE",
+            "Which page --html writes, or the path of one (./my_page.py). Default: run; compare for two fidelities.",
+        ),
     ] = None
     perfetto: Annotated[Path | None, option("FILE", "The run over time as a Chrome trace, for ui.perfetto.dev.")] = None
     vcd: Annotated[Path | None, option("FILE", "The run over time as a value change dump, for GTKWave or Surfer.")] = (

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 import typer
 
 from mcusim.errors import UsageError
+from mcusim.plug_ins import all_known
 from mcusim.provenance import made
 from mcusim.text import printable
 
@@ -94,7 +95,7 @@ class Output:
         if self.path is None:
             return
         fields = dict(data())
-        fields.setdefault("made", made().to_json())
+        fields.setdefault("made", made(plug_ins=[plug_in.to_json() for plug_in in all_known()]).to_json())
         document = json.dumps(fields, indent=2, allow_nan=False) + "\n"
         if self.to_stdout:
             _print(document, end="")

@@ -1,27 +1,40 @@
 """The slot for a replacement policy from outside the package: a file with the three native functions of one
-(:mod:`mcusim.memory.cache.replacement`).
+(:mod:`mcusim.memory.cache.replacement`), by its path, or an installed package's module (entry points
+``mcusim.replacements``).
 
-    use(Path("newest.py"))             # before native code is loaded
-    cache.replacement = OUTSIDE
+    cache.replacement = bind("./newest.py")
 
-Native code of the package is not built again for it: the three are symbols that are resolved when it is loaded.
+Native code of the package is not built again for it: the three are symbols that are resolved when it is loaded, and
+once more when the slot gets another policy.
 
-Not modelled: more than one in a process, a name for it in machine files, and native functions in Python.
+Not modelled: memory systems with different policies from outside that are used by turns, and native functions in
+Python.
 """
 
 from __future__ import annotations
 
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-from typing import Any
+from types import ModuleType
 
-from mcusim.errors import UsageError
+from mcusim.errors import McusimError, UsageError
 from mcusim.memory.state_layout import CacheLine, CacheState, MemoryState
 from mcusim.native import library
 from mcusim.native.declarations import External, NativeFunction
+from mcusim.native.functions import IN_PYTHON
+from mcusim.plug_ins import (
+    PlugIn,
+    file_sha256,
+    find_known,
+    installed,
+    is_path,
+    load,
+    load_installed,
+    package_of,
+    remember,
+)
 
+KIND = "replacement"
 OUTSIDE = 255
-"""In a cache's ``replacement``: ask the policy of the slot."""
+"""From this one on a cache's ``replacement`` is a policy from outside: the slot is asked."""
 _NOBODY = 8  # no function lies there; none is called before there is a policy
 _LINE = MemoryState, CacheState, CacheLine
 SLOT = {
@@ -29,32 +42,70 @@ SLOT = {
     "fill": External(__name__, "mcusim_outside_fill", _NOBODY, None, _LINE),
     "victim": External(__name__, "mcusim_outside_victim", _NOBODY, CacheLine, (MemoryState, CacheState, int)),
 }
+_loaded: dict[str, dict[str, NativeFunction]] = {}  # by the hash of the file, in the order of their numbers
+_bound = [""]
 
 
-def use(path: Path) -> None:
-    """Compile the policy of a file, for this process. Raises UsageError for a file that has none, or that comes too
-    late."""
-    if library.is_loaded():
-        raise UsageError(f"{path}: native code is loaded already: a policy has to be named before the first run")
-    functions = _functions(path)
-    library.load_apart("outside_policy", tuple(function.symbol for function in functions.values()))
-    for name, function in functions.items():
-        SLOT[name].address = library.address(function.symbol)
+def bind(name: str) -> int:
+    """The number of a policy, which the slot has from now on: by the path of its file, or an installed one's name.
+
+    Raises UsageError with file and line for one that cannot be loaded, or is another one than the process that started
+    this one has.
+    """
+    if IN_PYTHON:
+        raise UsageError(f"replacement {name[:200]}: one from outside is native code, which MCUSIM_NATIVE=0 turns off")
+    digest = _known(name) or _load(name)
+    if _bound[0] != digest:
+        functions = _loaded[digest]
+        _compile(name, f"{KIND}-{digest[:32]}", tuple(function.symbol for function in functions.values()))
+        for role, function in functions.items():
+            SLOT[role].address = library.address(function.symbol)
+        library.resolve_again()
+        _bound[0] = digest
+    return OUTSIDE + [*_loaded].index(digest)
 
 
-def _functions(path: Path) -> dict[str, NativeFunction]:
+def _compile(name: str, stored: str, symbols: tuple[str, ...]) -> None:
     try:
-        specification: Any = spec_from_file_location(f"outside_policy.{path.stem}", path)
-        module = module_from_spec(specification)
-        specification.loader.exec_module(module)
-    except (OSError, SyntaxError, ImportError, AttributeError) as error:
-        raise UsageError(f"{path}: cannot be loaded as a replacement policy: {error}") from None
+        library.load_stored(stored, symbols)
+    except McusimError:
+        raise
+    except Exception as error:  # whatever numba says of a user's code
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise UsageError(f"{name}: cannot be compiled: {lines[-1].strip()[:200]}") from None
+
+
+def _known(name: str) -> str:
+    """The hash of a policy that this process has loaded, and that is still as it was."""
+    plug_in = find_known(KIND, name)
+    if plug_in is None or plug_in.sha256 not in _loaded:
+        return ""
+    return plug_in.sha256 if plug_in.package or file_sha256(plug_in.file) == plug_in.sha256 else ""
+
+
+def _load(name: str) -> str:
+    known = find_known(KIND, name)
+    if is_path(name):
+        elsewhere = known is not None and known.sha256 not in _loaded  # this process was started with it
+        module, file, digest = load(KIND, name, known.sha256 if known is not None and elsewhere else None)
+        plug_in = PlugIn(KIND, name, file, digest)
+    else:
+        point = installed(KIND)[name]
+        module, file, digest = load_installed(KIND, point)
+        plug_in = PlugIn(KIND, name, file, digest, package_of(point))
+    if digest not in _loaded:
+        _loaded[digest] = _functions(module, name)
+    remember([plug_in])
+    return digest
+
+
+def _functions(module: ModuleType, name: str) -> dict[str, NativeFunction]:
     functions = {}
-    for name, slot in SLOT.items():
-        function = getattr(module, name, None)
+    for role, slot in SLOT.items():
+        function = getattr(module, role, None)
         if not isinstance(function, NativeFunction) or function.signature != (slot.parameters, slot.result):
             takes = ", ".join(kind.__name__ for kind in slot.parameters)
             back = getattr(slot.result, "__name__", "None")
-            raise UsageError(f"{path}: a replacement policy has a native function {name}({takes}) -> {back}")
-        functions[name] = function
+            raise UsageError(f"{name}: a replacement policy has a native function {role}({takes}) -> {back}")
+        functions[role] = function
     return functions

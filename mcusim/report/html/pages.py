@@ -7,7 +7,7 @@ Not modelled: the pages of memory plans, sweeps and validations, which are made 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from mcusim import report
 from mcusim.errors import UsageError
+from mcusim.plug_ins import PlugIn, guarded, installed, is_path, load, load_installed, package_of, remember
 from mcusim.report import html
 
 if TYPE_CHECKING:
     from mcusim.results import Result
+
+
+_KIND = "page"
 
 
 class _ResultRows(Protocol):
@@ -61,22 +65,51 @@ def run_pages() -> Mapping[str, RunPage]:
     return {page.name: page for page in sorted((page for page in result if page), key=lambda page: page.name)}
 
 
+def find_page(name: str) -> RunPage:
+    """The page of that name, of a file by its path, or of an installed package. Raises UsageError."""
+    pages = run_pages()
+    if name in pages:
+        return pages[name]
+    if is_path(name):
+        module, file, digest = load(_KIND, name)
+        return _outside(getattr(module, "PAGE", None), name, PlugIn(_KIND, name, file, digest))
+    points = installed(_KIND)
+    if name in points:
+        page, file, digest = load_installed(_KIND, points[name])
+        return _outside(page, file, PlugIn(_KIND, name, file, digest, package_of(points[name])))
+    known = "; ".join([*(f"{page.name}: {page.shows}" for page in pages.values()), *points])
+    raise UsageError(f"--page {name[:80]!r}: there is no such page ({known})")
+
+
+def _outside(page: object, shown: str, plug_in: PlugIn) -> RunPage:
+    """A page from outside the package, whose function may do anything."""
+    if not isinstance(page, RunPage):
+        raise UsageError(f"{shown}: has no PAGE that is a mcusim.report.html.pages.RunPage")
+    remember([plug_in])
+
+    def write(results: Sequence[Result]) -> str:
+        with guarded(_KIND, page.name, plug_in.file):
+            text: object = page.write(results)
+        if not isinstance(text, str):
+            raise UsageError(f"{shown}: page {page.name} returns a {type(text).__name__}, not a text")
+        return text
+
+    return replace(page, write=write)
+
+
 def check_page(name: str | None, results: int) -> None:
     """Raise UsageError for a name that no page has, or a page that does not take that many ``results``."""
     if name is None:
         return
-    pages = run_pages()
-    if name not in pages:
-        known = "; ".join(f"{page.name}: {page.shows}" for page in pages.values())
-        raise UsageError(f"--page {name[:80]!r}: there is no such page ({known})")
-    if results > 1 and not pages[name].several:
+    page = find_page(name)
+    if results > 1 and not page.several:
         raise UsageError(f"--page {name} shows one run; --fidelity both makes two")
 
 
 def page_html(name: str | None, results: Sequence[Result]) -> str:
     """The page of that name; by default ``run`` of one result and ``compare`` of several. Raises UsageError."""
     check_page(name, len(results))
-    return run_pages()[name or ("run" if len(results) == 1 else "compare")].write(results)
+    return find_page(name or ("run" if len(results) == 1 else "compare")).write(results)
 
 
 def result_page(result: Result) -> str:

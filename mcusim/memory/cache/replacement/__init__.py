@@ -39,7 +39,7 @@ def _asking(function: str, argument: str, result: str) -> Any:
     lines = [f"def {function}(memory: MemoryState, cache: CacheState, line: {argument}) -> {result}:"]
     for number in range(len(_POLICIES)):
         lines.append(f"    if cache.replacement == {number}: return {function}_{number}(memory, cache, line)")
-    lines.append(f"    if cache.replacement == {OUTSIDE}: return outside(memory, cache, line)")
+    lines.append(f"    if cache.replacement >= {OUTSIDE}: return outside(memory, cache, line)")
     if result == "CacheLine":
         lines.append("    return cache.lines[line]")
     names = {f"{function}_{number}": getattr(policy, function) for number, policy in enumerate(_POLICIES)}

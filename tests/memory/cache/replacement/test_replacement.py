@@ -15,12 +15,11 @@ import pytest
 
 from mcusim.errors import UsageError
 from mcusim.machine.schema import REPLACEMENTS
-from mcusim.memory.cache.outside_policy import use
+from mcusim.memory.cache.outside_policy import OUTSIDE, bind
 from mcusim.memory.ports import core_data, replay
 from mcusim.memory.ports.replay import stream_of
 from mcusim.memory.state_layout import AddressRange, CacheState, CodeSweep
 from mcusim.memory.system import MemorySystem
-from mcusim.native import library
 from tests.support.boards.cache_reference import LINE, Reference
 from tests.support.cases import few, sampled
 from tests.support.code.single_access_core import F746, board
@@ -146,21 +145,6 @@ print(memory.counters()["dcache_hits"], memory.counters()["dcache_misses"])
 """
 
 
-NAMED = """
-from pathlib import Path
-from mcusim.memory.cache import outside_policy
-outside_policy.use(Path({file!r}))
-"""
-OUTSIDE_PROBE = """
-memory = MemorySystem(load_machine("stm32f746g-disco", keys))
-root = L.MemoryState(memory.state)
-L.CacheState(root, root.data_cache_block).replacement = 255
-for line in (0, 1, 2, 3, 4, 5, 0, 1, 2, 5):
-    replay.visit(memory.state, stream_of(memory.state, 4), 0x6000_0000 + 32 * line, 1)
-print(memory.counters()["dcache_hits"], memory.counters()["dcache_misses"])
-"""
-
-
 def test_a_new_policy_is_one_new_file(tmp_path: Path) -> None:
     """In a copy of the package; its functions run as Python, which shows the same and compiles nothing."""
     shutil.copytree(REPOSITORY / "mcusim", tmp_path / "mcusim", ignore=shutil.ignore_patterns("__pycache__"))
@@ -174,38 +158,47 @@ def test_a_new_policy_is_one_new_file(tmp_path: Path) -> None:
     assert done.stdout.split() == ["4", "6"], done.stderr
 
 
-def test_a_policy_comes_from_a_file(tmp_path: Path) -> None:
-    """Into the stored native code, which is not built again for it."""
-    file = tmp_path / "newest.py"
-    file.write_text(NEWEST, encoding="utf-8")
-    probe = PROBE.replace('"newest"', '"lru"') + OUTSIDE_PROBE
-    named = NAMED.format(file=str(file))
-    command = [sys.executable, "-c", named + probe]
-    done = subprocess.run(command, text=True, capture_output=True, timeout=LONGEST_WAIT, check=False)
-    assert done.stdout.split() == ["1", "9", "4", "6"], done.stderr
-    command = [sys.executable, "-c", PROBE.replace('"newest"', '"lru"') + named]
-    done = subprocess.run(command, text=True, capture_output=True, timeout=LONGEST_WAIT, check=False)
-    assert "newest.py: native code is loaded already: a policy has to be named before the first run" in done.stderr
+HITS = """
+def hits(policy):
+    keys = {"cache.data.replacement": policy, "cache.data.size": "128 B", "cache.data.ways": "4"}
+    memory = MemorySystem(load_machine("stm32f746g-disco", keys))
+    for line in (0, 1, 2, 3, 4, 5, 0, 1, 2, 5):
+        replay.visit(memory.state, stream_of(memory.state, 4), 0x6000_0000 + 32 * line, 1)
+    return memory.counters()["dcache_hits"]
+"""
+
+
+def test_policies_come_from_files_by_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into the stored native code, which is not built again for them."""
+    monkeypatch.chdir(tmp_path)
+    Path("newest.py").write_text(NEWEST)
+    Path("oldest.py").write_text(NEWEST.replace("line.age > newest.age", "line.age < newest.age"))
+    lines = "hits('lru'), hits('./newest.py'), hits('lru'), hits('./oldest.py'), hits('./newest.py')"
+    imports = PROBE[: PROBE.index("keys =")]
+    command = [sys.executable, "-c", f"{imports}{HITS}print({lines})"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(command, text=True, capture_output=True, timeout=LONGEST_WAIT, check=False, env=environment)
+    assert done.stdout == "1 4 1 1 4\n", done.stderr
+    shutil.copy("oldest.py", "newest.py")
+    assert bind(str(tmp_path / "newest.py")) == bind(str(tmp_path / "oldest.py")) >= OUTSIDE
 
 
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        (None, "cannot be loaded as a replacement policy: .*No such file"),
-        ("def hit(", "cannot be loaded as a replacement policy: .*never closed"),
+        (None, "policy.py: No such file"),
+        ("def hit(", "policy.py:1: SyntaxError: .*never closed"),
         (
             NEWEST.replace("first: int", "first: CacheLine"),
             r"has a native function victim\(MemoryState, CacheState, int\) -> CacheLine",
         ),
+        (NEWEST.replace("cache.ways", "cache.nothing"), "cannot be compiled: .*has no field 'nothing'"),
         (NEWEST.replace("@inlined", ""), r"has a native function victim\("),
     ],
 )
-def test_a_file_without_a_policy_is_refused(
-    source: str | None, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_without_a_policy_is_refused(source: str | None, problem: str, tmp_path: Path) -> None:
     file = tmp_path / "policy.py"
     if source is not None:
         file.write_text(source, encoding="utf-8")
-    monkeypatch.setattr(library, "is_loaded", lambda: False)
-    with pytest.raises(UsageError, match=f"policy.py: .*{problem}"):
-        use(file)
+    with pytest.raises(UsageError, match=problem):
+        bind(str(file))
