@@ -114,6 +114,11 @@ def wrapped(text: str, width: int = WIDTH) -> list[str]:
     return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
 
 
+def cut(text: str, most: int) -> str:
+    """``text`` in at most that many characters; the end of a longer one is dots."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def hanging_indent(text: str, first: str = "", others: str = "  ", width: int = WIDTH) -> list[str]:
     """Text as lines of at most ``width`` columns that begin with ``first`` and ``others``; words are kept whole."""
     return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=others, break_long_words=False)

@@ -102,12 +102,12 @@ def inspect(
     """Operators, MACs and peak of live activations of ``model``, and the flash that it needs on boards.
 
     ``model`` is a path to a ``.tflite``, a name of `mcusim models` or a graph; operators that mcusim does
-    not know are named as such. ``machine`` is the board whose flash counts, by default all that ship;
+    not know or does not run are named as such. ``machine`` is the board whose flash counts, by default all that ship;
     ``kernels`` whose code counts, a set or a cost profile. Raises :class:`~mcusim.errors.InputError` for one of them
     that cannot be used. Not modelled: what :mod:`mcusim.results.flash` does not.
     """
     require_type("model", model, ModelArg)
-    graph = _graph(model, True)
+    graph = model if isinstance(model, Graph) else load_model(model, strict=False)
     chosen = resolve(kernels, "plan").for_planning()
     boards = [load_machine(name) for name in machine_names()] if machine is None else [changed(machine, None)]
     uses = tuple((board, flash_use(graph, board, chosen)) for board in boards)

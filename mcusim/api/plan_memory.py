@@ -17,8 +17,8 @@ from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
-from mcusim.model.graph import Graph
-from mcusim.model.operators import OPERATORS
+from mcusim.model.graph import Graph, require_runnable
+from mcusim.model.operators import interpreter_scratch, shown_type, traits_of
 from mcusim.model.reordered import reordered
 from mcusim.model.tflite.folding import FOLDED
 from mcusim.plan import plan_options
@@ -28,7 +28,7 @@ from mcusim.plan.array_choice import counted_split, resolve_options
 from mcusim.plan.liveness.accounting import Accounting, Weights
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.options import ALLOCATORS as PLACES
-from mcusim.plan.options import IN_PLACE, ORDERS, PATCHES, MemoryKeywords, RegionKeywords
+from mcusim.plan.options import IN_PLACE, ORDERS, PATCHES, MemoryKeywords, PlanOptions, RegionKeywords
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.patch_figures import PatchFigures, patch_figures
 from mcusim.plan.pools import sram_pool
@@ -68,7 +68,7 @@ def memory(
     _check(order, allocator, machine, overrides, {"kernels": kernels, **regions})
     cut = plan_options(runtime=runtime, in_place=in_place, **options)
     board = None if machine is None else changed(machine, overrides)
-    graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
+    graph = _graph(model, cut)
     cut = resolve_options(cut, graph) if cut[PATCHES] in (None, AUTO) else counted_split(cut, graph)
     executes, in_place = cut.runtime, cut[IN_PLACE]
     if executes.array is not None:
@@ -81,6 +81,14 @@ def memory(
     plan = _arena_plan(graph, order, counted, allocator, executes.alignment if align is None else align, seconds)
     plan = replace(plan, machine=board, room=None if board is None else sram_pool(board), runtime=executes.name)
     return replace(plan := with_verdict(plan, kernels, seconds, cut), tflm_head=_tflm_head(plan))
+
+
+def _graph(model: str | Path | Graph, options: PlanOptions) -> Graph:
+    """Whatever TensorFlow Lite Micro may take; compiled code has to run it."""
+    graph = model if isinstance(model, Graph) else load_model(model, strict=False)
+    if options.runtime.array is not None:
+        require_runnable(graph)
+    return graph
 
 
 def _figures(graph: Graph, runtime: Runtime, in_place: bool | None) -> PatchFigures:
@@ -153,13 +161,17 @@ def priced(plan: MemoryPlan, progress: Callable[[int, int], object] | None = Non
 def _tflm_head(plan: MemoryPlan) -> int | None:
     """The head of TFLM's arena for this plan: by its own planner where that is the allocator, else with our offsets.
 
-    None for an operator that is not known, whose kernel may have scratch buffers, for uint8 networks, whose
+    None for an operator that TFLM has not, as far as is known here, for uint8 networks, whose
     convolutions it has no kernels for, and for a plan of a network without the operators that the reader computed.
     """
     counted = plan.after.accounting
-    if any(op.type not in OPERATORS for op in plan.graph.operators):
+    if any(interpreter_scratch(op.type) is None for op in plan.graph.operators):
         return None
-    if any(plan.graph.tensors[op.outputs[0]].dtype == "uint8" for op in plan.graph.operators if op.traits.parametric):
+    if any(
+        plan.graph.tensors[op.outputs[0]].dtype == "uint8"
+        for op in plan.graph.operators
+        if traits_of(shown_type(op.type)).parametric
+    ):
         return None
     if plan.allocator not in PLACED_ONCE or counted.weights != "flash" or plan.placed.align != ALIGN:
         return None

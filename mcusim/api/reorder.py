@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mcusim.errors import ModelError, UsageError
 from mcusim.model import load_model
-from mcusim.model.graph import Graph
+from mcusim.model.graph import Graph, require_plain
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.timeline import timeline
 from mcusim.plan.ordering import optimal_order
@@ -63,6 +63,7 @@ def planned_file(model: str, plan: MemoryPlan) -> bytes:
         raise UsageError(f"TensorFlow Lite Micro needs offsets at multiples of 16 B, not {plan.placed.align}")
     if plan.keeps_stored:
         return read_bytes(Path(model))
+    require_plain(plan.graph, "plans of several subgraphs are not written")
     order = plan.after.timeline.order
     return with_offline_plan(ordered_file(model, plan.graph, order, replan=True), model, tensor_offsets(plan))
 
@@ -91,7 +92,7 @@ def reorder(
     :func:`mcusim.load_model` raises, and ModelError for a file whose metadata speaks of the old order.
     """
     require_type("model", model, ModelArg)
-    graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
+    graph = model if isinstance(model, Graph) else load_model(model, strict=False)
     accounting = Accounting(in_place, weights)
     ordering = optimal_order(graph, seconds, accounting)
     data = ordered_file(model, graph, ordering.order)

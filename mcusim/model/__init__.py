@@ -31,10 +31,11 @@ __all__ = [
 ]
 
 
-def load_model(name_or_path: str | Path, allow_unknown: bool = False) -> Graph:
+def load_model(name_or_path: str | Path, allow_unknown: bool = False, strict: bool = True) -> Graph:
     """The graph of a ``.tflite`` file or of a zoo network; a file goes before a zoo network of the same name.
 
-    ``allow_unknown`` keeps operators the reader does not know, as opaque ones, with a warning on the graph.
+    ``allow_unknown`` keeps operators the reader does not know, as opaque ones, with a warning on the graph. Without
+    ``strict`` a graph that nothing here runs is taken too, for its memory: ``refused`` names the operators and why.
     Raises ModelError (UnsupportedError for what is valid but not supported) naming the file, the place and the value,
     UsageError for what is neither a text nor a path.
     """
@@ -46,7 +47,7 @@ def load_model(name_or_path: str | Path, allow_unknown: bool = False) -> Graph:
     if _exists(path):
         from mcusim.model.tflite.tflite_reader import read_tflite
 
-        return read_tflite(path, allow_unknown)
+        return read_tflite(path, allow_unknown, strict)
     patterns = ", ".join(
         f"{pattern} ({example})" if "*" in pattern else pattern for pattern, example in zoo_names().items()
     )

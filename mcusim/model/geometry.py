@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
+from mcusim.model.graph import Graph, Operator, Tensor, item_bytes
 from mcusim.model.operators import OPERATORS, is_opaque, traits_of
 from mcusim.model.shapes import LOOP_NESTS, nhwc
 from mcusim.model.traits import Traits
@@ -148,7 +148,7 @@ def geometry(graph: Graph, operator: Operator) -> Geometry:
     outputs = [graph.tensors[i] for i in operator.outputs]
     main = max(data, key=lambda t: t.elements) if data else outputs[0]
     common: dict[str, Any] = {"inputs": max(1, len(data))}
-    common["item"] = max(ITEM_BYTES[main.dtype], ITEM_BYTES[outputs[0].dtype])
+    common["item"] = max(item_bytes(tensor.dtype) or 1 for tensor in (main, outputs[0]))
     first, last = main.dtype, outputs[0].dtype
     common["types"] = first if first == last else f"{first}_to_{last}"
     rule = OPERATORS[operator.type].rule if operator.type in OPERATORS else ""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mcusim.display import Displayed
-from mcusim.model.operators import traits_of
+from mcusim.errors import UnsupportedError
+from mcusim.model.operators import is_control_flow, shown_type, traits_of
 from mcusim.model.traits import Traits
 
 if TYPE_CHECKING:
@@ -18,6 +19,17 @@ ITEM_BYTES = {
     "int8": 1, "uint8": 1, "bool": 1, "int16": 2, "float16": 2, "int32": 4, "uint32": 4, "float32": 4,
     "int64": 8, "float64": 8,
 }  # fmt: skip
+"""Bytes of an element, of types that an operator here takes."""
+_OTHER_ITEM_BYTES = {
+    "int4": 1, "bfloat16": 2, "uint16": 2, "uint64": 8, "resource": 4, "variant": 4, "complex64": 8, "complex128": 16,
+    "string": 0,
+}  # fmt: skip
+
+
+def item_bytes(dtype: str) -> int | None:
+    """Bytes of an element in RAM as TensorFlow Lite Micro has it, int4 unpacked; of a text, whose size no file says,
+    none. None for a type that is not known."""
+    return ITEM_BYTES.get(dtype, _OTHER_ITEM_BYTES.get(dtype))
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,8 @@ class Tensor(Displayed):
     """``data`` is None for activations, the constant's array (shape ``shape``) otherwise.
 
     ``variable``: state, kept from one inference to the next; ``initial`` is what it has before the first (None: what
-    the zero point says, 0 without one).
+    the zero point says, 0 without one). ``stored_bytes``: of a constant that a file has in another form (packed int4,
+    sparse, texts), which no operator here takes; its ``data`` are these bytes.
     """
 
     index: int
@@ -45,6 +58,7 @@ class Tensor(Displayed):
     data: np.ndarray[Any, Any] | None = field(default=None, repr=False, compare=False)
     variable: bool = False
     initial: np.ndarray[Any, Any] | None = field(default=None, repr=False, compare=False)
+    stored_bytes: int | None = None
 
     @property
     def elements(self) -> int:
@@ -55,7 +69,7 @@ class Tensor(Displayed):
 
     @property
     def bytes(self) -> int:
-        return self.elements * ITEM_BYTES[self.dtype]
+        return self.elements * (item_bytes(self.dtype) or 0) if self.stored_bytes is None else self.stored_bytes
 
     @property
     def constant(self) -> bool:
@@ -100,6 +114,7 @@ class Graph(Displayed):
     ``outputs``. ``patches`` that the first operators were cut into, as 2x2@5, and ``channel_tiles``, as 75:14,73:2;
     empty for none.
     ``evaluated`` are the numbers in the file of operators that the reader evaluated, which are left out here.
+    ``refused``: operators by index that nothing here runs, and why, of a graph that was read for its memory alone.
     """
 
     name: str
@@ -118,6 +133,7 @@ class Graph(Displayed):
     constant_outputs: tuple[int, ...] = ()
     patches: str = ""
     channel_tiles: str = ""
+    refused: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -149,6 +165,20 @@ class Graph(Displayed):
 
     def _line(self) -> str:
         return f"{self.name[:80]}: {len(self.operators)} operators, {len(self.tensors)} tensors"
+
+
+def require_plain(graph: Graph, consequence: str) -> None:
+    """Raise UnsupportedError for a graph whose operators run subgraphs, with what follows from that."""
+    runs = [op for op in graph.operators if is_control_flow(op.type)]
+    if runs:
+        kind = shown_type(runs[0].type)
+        raise UnsupportedError(f"{graph.name}: operator {runs[0].index} {kind} runs subgraphs: {consequence}")
+
+
+def require_runnable(graph: Graph) -> None:
+    """Raise UnsupportedError for a graph with operators that nothing here runs, naming the first."""
+    for index, reason in graph.refused.items():
+        raise UnsupportedError(f"{graph.name}: operator {index} {shown_type(graph.operators[index].type)}: {reason}")
 
 
 def initial_values(tensor: Tensor) -> np.ndarray[Any, Any]:

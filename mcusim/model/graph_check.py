@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from mcusim.errors import ModelError, UnsupportedError
-from mcusim.model.graph import Graph, Operator, Tensor
-from mcusim.model.operators import LARGEST_WINDOW, OPERATORS, OperatorSpec
+from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
+from mcusim.model.operators import LARGEST_WINDOW, OPERATORS, OperatorSpec, shown_type
 from mcusim.model.shapes import check_shapes
 
 BIASES = ("int64", "int32")  # of int16 activations
 LEAST = -(2**15)
+_NOTHING = "that nothing produces: it is no graph input, no constant and no operator's output"
 FLOATS = ("float16", "float32", "float64")
 
 
 def check_graph(graph: Graph, source: str) -> None:
     """Raise ModelError, naming ``source``, the operator and the values, at the first rule the graph breaks."""
+    check_structure(graph, source)
+    for op, error in refusals(graph):
+        raise type(error)(f"{source}: operator {op.index} {op.type}: {error}")
+
+
+def refusals(graph: Graph) -> Iterator[tuple[Operator, ModelError]]:
+    """Operators that nothing here runs, each with the first rule that it breaks."""
+    made = {i for op in graph.operators for i in op.outputs}.union(graph.inputs)
+    for op in graph.operators:
+        try:
+            _sources(graph, op, made)
+            _operator(graph, op)
+        except ModelError as error:
+            yield op, error
+
+
+def fits_its_operands(graph: Graph, op: Operator) -> bool:
+    """Whether number and shapes of an operator's operands are as its type has them, whatever their types."""
+    spec = OPERATORS.get(op.type)
+    if spec is None:
+        return False
+    try:
+        inputs = _operands(graph, op, spec)
+        _constants(op, inputs, spec)
+        check_shapes(spec.rule, inputs, op.options, [graph.tensors[i].shape for i in op.outputs])
+    except (ModelError, IndexError, ValueError):
+        return False
+    return True
+
+
+def check_structure(graph: Graph, source: str) -> None:
+    """Raise ModelError where the graph contradicts itself: tensors that do not exist, operators that read what is not
+    there yet. No rule of an operator is asked."""
     if not graph.operators:
         raise ModelError(f"{source}: has no operators")
     _ends(graph, source)
@@ -27,7 +61,6 @@ def check_graph(graph: Graph, source: str) -> None:
         try:
             _indices(graph, op)
             _order(graph, op, ready, producers)
-            _operator(graph, op)
         except ModelError as error:
             raise type(error)(f"{where}: {error}") from None
         ready.update(op.outputs)
@@ -65,9 +98,8 @@ def _indices(graph: Graph, op: Operator) -> None:
 
 def _order(graph: Graph, op: Operator, ready: set[int], producers: Mapping[int, int]) -> None:
     for i in op.inputs:
-        if i >= 0 and graph.tensors[i].variable and not op.traits.stateful:
-            raise ModelError(f"reads tensor {i} '{graph.tensors[i].name}', a variable (state), as data")
-        if i >= 0 and i not in ready and not graph.tensors[i].constant:
+        scratch = i not in producers and shown_type(op.type).startswith("CUSTOM(")  # of an accelerator
+        if i >= 0 and i not in ready and not graph.tensors[i].constant and not scratch:
             raise ModelError(f"reads tensor {i} '{graph.tensors[i].name}' {_too_early(graph, op, producers.get(i))}")
     for i in op.outputs:
         if op.traits.copies_state and graph.tensors[i].variable:
@@ -81,10 +113,23 @@ def _order(graph: Graph, op: Operator, ready: set[int], producers: Mapping[int, 
         raise ModelError(f"writes a tensor twice: outputs {list(op.outputs)}")
 
 
+def _sources(graph: Graph, op: Operator, made: set[int]) -> None:
+    """What an operator reads is a constant, an input of the graph or what an operator has made; or the state of one."""
+    for i in op.inputs:
+        tensor = graph.tensors[i] if i >= 0 else None
+        if tensor is None or tensor.constant or (i in made and not tensor.variable):
+            continue
+        what = f"reads tensor {i} '{tensor.name}'"
+        if not tensor.variable:
+            raise ModelError(f"{what} {_NOTHING}")
+        if not op.traits.stateful:
+            raise ModelError(f"{what}, a variable (state), as data")
+
+
 def _too_early(graph: Graph, op: Operator, producer: int | None) -> str:
     """Why a tensor that operator ``producer`` writes is not there when ``op`` runs."""
     if producer is None:
-        return "that nothing produces: it is no graph input, no constant and no operator's output"
+        return _NOTHING
     if producer == op.index:
         return "before anything produces it: it is its own output"
     known, todo = {producer}, [producer]  # does the producer need this operator
@@ -103,6 +148,10 @@ def _operator(graph: Graph, op: Operator) -> None:
     if spec is None:
         return
     inputs, outputs = _operands(graph, op, spec), [graph.tensors[i] for i in op.outputs]
+    for tensor in (*inputs, *outputs):
+        if tensor.dtype not in ITEM_BYTES or tensor.stored_bytes is not None:
+            form = tensor.dtype if tensor.dtype not in ITEM_BYTES else "stored sparse"
+            raise UnsupportedError(f"'{tensor.name}' is {form}, which no kernel here takes")
     _constants(op, inputs, spec)
     _types(op, inputs, outputs)
     _scales(op, inputs, outputs)

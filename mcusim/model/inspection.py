@@ -13,7 +13,8 @@ def inspect(graph: Graph) -> dict[str, Any]:
     """The graph as JSON-ready data: sizes in bytes, shapes in elements, ``macs`` of one inference.
 
     Keys: ``name sha256 file_bytes random_weights warnings macs weight_bytes inputs outputs operators[] folded[]
-    tensors[]``. An operator has ``index type opaque macs inputs outputs options``, one that the reader computed and
+    tensors[]``. An operator has ``index type opaque refused macs inputs outputs options``
+    (``refused``: why nothing here runs it, or None), one that the reader computed and
     that is not among the others ``index`` (in the file) ``type inputs outputs``, a tensor ``index name shape dtype
     bytes constant quantization``.
 
@@ -44,6 +45,7 @@ def _operator(graph: Graph, op: Operator) -> dict[str, Any]:
         "index": op.index,
         "type": op.type,
         "opaque": is_opaque(op.type),
+        "refused": graph.refused.get(op.index),
         "macs": geometry(graph, op).macs,
         "inputs": list(op.inputs),
         "outputs": list(op.outputs),

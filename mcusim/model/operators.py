@@ -14,6 +14,7 @@ from mcusim.model.traits import QUANTIZED, Traits
 
 __all__ = [
     "ACTIVATIONS",
+    "CONTROL_FLOW",
     "CROP",
     "DEFAULTS",
     "JOIN",
@@ -31,6 +32,7 @@ __all__ = [
 
 PADDINGS = ("SAME", "VALID")
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
+CONTROL_FLOW = ("WHILE", "IF")  # operators that run subgraphs
 CROP, JOIN = "SLICE", "CONCATENATION"  # of operators that transformations of graphs put in
 FUSED: dict[str, tuple[float | None, float | None]] = {
     "NONE": (None, None), "RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)
@@ -179,6 +181,9 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "LOGISTIC": OperatorSpec((1, 1), "same", "unary", traits=replace(_ELEMENT, computes="logistic")),
     "TANH": OperatorSpec((1, 1), "same", "unary", traits=replace(_ELEMENT, computes="tanh")),
+    "ELU": OperatorSpec(
+        (1, 1), "same", "unary", int8_version=1, traits=replace(_ELEMENT, types=("int8",), computes="elu")
+    ),
     "HARD_SWISH": OperatorSpec(
         (1, 1), "same", "unary", int8_version=1,
         traits=Traits(
@@ -296,9 +301,27 @@ OPERATORS: dict[str, OperatorSpec] = {
 
 # the reader does not know these; in a graph built by hand they count as element-wise
 _ELEMENTWISE_WITHOUT_ENTRY = frozenset((
-    "ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "FLOOR_MOD", "GELU", "LOG", "NEG", "POW",
+    "ABS", "CEIL", "COS", "EXP", "FLOOR", "FLOOR_MOD", "GELU", "LOG", "NEG", "POW",
     "RELU_0_TO_1", "ROUND", "RSQRT", "SIN", "SQUARE",
 ))  # fmt: skip
+# what TensorFlow Lite Micro has a kernel for and the reader has no entry; of those that ask for scratch buffers the
+# rule of :mod:`mcusim.runtime.tflm` (its python_ops_resolver.cc, and RequestScratchBufferInArena in its kernels)
+_IN_INTERPRETER = frozenset((
+    "ABS", "BATCH_MATMUL", "BROADCAST_ARGS", "CALL_ONCE", "CEIL", "COS", "CUMSUM", "DYNAMIC_UPDATE_SLICE",
+    "EMBEDDING_LOOKUP", "EQUAL", "EXP", "FILL", "FLOOR", "FLOOR_MOD", "GREATER", "GREATER_EQUAL", "L2_POOL_2D", "LESS",
+    "LESS_EQUAL", "LOG", "LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "NEG", "NOT_EQUAL", "REVERSE_V2", "ROUND", "RSQRT",
+    "SELECT_V2", "SHAPE", "SIN", "SQUARE", "VAR_HANDLE", "ZEROS_LIKE",
+    *(f"CUSTOM(Signal{name})" for name in (
+        "Delay", "Energy", "FftAutoScale", "FilterBank", "FilterBankLog", "FilterBankSpectralSubtraction",
+        "FilterBankSquareRoot", "Framer", "Irfft", "OverlapAdd", "PCAN", "Stacker", "Window",
+    )),
+))  # fmt: skip
+_SCRATCH_IN_INTERPRETER = {
+    "ADD_N": "pointers",
+    "REDUCE_ALL": "axes",
+    "CUSTOM(SignalRfft)": "spectrum",
+    "CUSTOM(TFLite_Detection_PostProcess)": "detections",
+}
 _UNKNOWN = "UNKNOWN:"  # what the reader writes in front of a type without an entry
 _NONE, _ELEMENTWISE = Traits(), Traits(elementwise=True)
 
@@ -319,6 +342,22 @@ def traits_of(kind: str) -> Traits:
     if spec is not None:
         return spec.traits
     return _ELEMENTWISE if kind in _ELEMENTWISE_WITHOUT_ENTRY else _NONE
+
+
+def is_control_flow(kind: str) -> bool:
+    """Whether an operator runs subgraphs, or says where one of them begins or ends."""
+    return shown_type(kind).partition(" (")[0] in CONTROL_FLOW
+
+
+def interpreter_scratch(kind: str) -> str | None:
+    """Of an operator type without an entry the rule of its scratch buffers in TensorFlow Lite Micro, empty for none;
+    None where that has no kernel for it, as far as is known here."""
+    name = shown_type(kind)
+    return (
+        ""
+        if name in _IN_INTERPRETER or name in OPERATORS or is_control_flow(name)
+        else _SCRATCH_IN_INTERPRETER.get(name)
+    )
 
 
 def opaque(kind: str) -> str:

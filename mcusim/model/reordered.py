@@ -36,7 +36,8 @@ def reordered(graph: Graph, order: Sequence[int]) -> Graph:
         return graph
     operators = (replace(graph.operators[old], index=new) for new, old in enumerate(order))
     stored = tuple(order if graph.order is None else (graph.order[old] for old in order))
-    return replace(graph, operators=tuple(operators), order=stored, offline_plan=None)
+    refused = {new: graph.refused[old] for new, old in enumerate(order) if old in graph.refused}
+    return replace(graph, operators=tuple(operators), order=stored, offline_plan=None, refused=refused)
 
 
 def file_order(graph: Graph, order: Sequence[int]) -> tuple[int, ...]:

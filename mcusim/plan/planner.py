@@ -11,7 +11,7 @@ from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.description import Machine
 from mcusim.model.channel_tiles import channel_tiled
 from mcusim.model.geometry import graph_macs
-from mcusim.model.graph import Graph
+from mcusim.model.graph import Graph, require_runnable
 from mcusim.plan.arena import allocator_of, in_order
 from mcusim.plan.array_choice import resolve_options
 from mcusim.plan.options import CHANNEL_TILES, IN_PLACE, ORDER, PATCH_SPLIT, PATCHES, RUNTIME, WITHOUT, PlanOptions
@@ -42,6 +42,7 @@ def plan(
     policy = chosen.name
     if not graph.operators:
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
+    require_runnable(graph)
     asked = resolve_options(options or PlanOptions(), graph, policy)
     parts = asked[CHANNEL_TILES]
     ordered = in_order(channel_tiled(asked.runtime.executed(graph), dict(parts)), asked)

@@ -16,9 +16,10 @@ from mcusim.machine.clock_rules import clock_json, regulator_scale
 from mcusim.machine.description import Cache, Machine
 from mcusim.model.graph import Graph
 from mcusim.model.inspection import inspect
+from mcusim.model.operators import is_control_flow, is_opaque, shown_type
 from mcusim.plan.liveness.lifetimes import usage_bytes
 from mcusim.report.run.changes import change_lines
-from mcusim.text import columns, hanging_indent, size, wrapped
+from mcusim.text import columns, cut, hanging_indent, size, wrapped
 from mcusim.units import hertz
 
 
@@ -175,7 +176,8 @@ def model_table(graph: Graph) -> str:
     data = model_json(graph)
     counts: dict[str, int] = {}
     for operator in graph.operators:
-        counts[operator.type] = counts.get(operator.type, 0) + 1
+        counts[shown_type(operator.type)] = counts.get(shown_type(operator.type), 0) + 1
+    opaque = [op.type for op in graph.operators if is_opaque(op.type) and not is_control_flow(op.type)]
     lines = [graph.name, ""]
     lines += columns(
         [
@@ -185,6 +187,7 @@ def model_table(graph: Graph) -> str:
             ["operators", str(len(graph.operators))],
         ]
     )
+    lines += wrapped(f"MACs without those of {', '.join(dict.fromkeys(map(shown_type, opaque)))}") if opaque else []
     types = sorted(counts.items(), key=lambda item: -item[1])
     lines += wrapped(", ".join(f"{count} {name}" for name, count in types))
     rows = [["operator", "type", "input", "output", "MACs", "live"]]
@@ -192,10 +195,11 @@ def model_table(graph: Graph) -> str:
         first = next((i for i in operator.inputs if i >= 0 and not graph.tensors[i].constant), None)
         source = _shape(graph, first)
         target = _shape(graph, operator.outputs[0] if operator.outputs else None)
-        rows.append([str(row["index"]), row["type"], source, target, f"{row['macs']:,}", size(row["live_bytes"])])
+        kind = cut(shown_type(row["type"]), 28)
+        rows.append([str(row["index"]), kind, source, target, f"{row['macs']:,}", size(row["live_bytes"])])
     lines += ["", *columns(rows, left=2)]
     lines += ["", *(line for note in graph.notes for line in wrapped(note))] if graph.notes else []
-    lines += [f"warning: {warning}" for warning in graph.warnings]
+    lines += [line for warning in graph.warnings for line in hanging_indent(f"warning: {warning}")]
     if graph.random_weights:
         lines.append("random weights: a published architecture with seeded random numbers")
     return "\n".join(lines)

@@ -20,7 +20,7 @@ from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.machine.description import Machine, Region
 from mcusim.model import geometry
 from mcusim.model.graph import Graph, Operator
-from mcusim.model.operators import OPERATORS
+from mcusim.model.operators import OPERATORS, is_control_flow, shown_type
 from mcusim.plan.pools import largest_region
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime, find_runtime
@@ -185,16 +185,17 @@ def _code(
         source += f", and of {_LEFT} what it lacks" if more else ""
     if compiled is None:
         source = source.replace("what the model needs of it", f"as the code of {kernels.name} is not known")
-    kinds = sorted({op.type for op in missing})
+    kinds = sorted({shown_type(op.type) for op in missing if not is_control_flow(op.type)})
     part = FlashPart("kernel code", size, region, "counted" if compiled else "assumed", source)
-    return part, tuple(f"code of {kind}: no kernel set has it" for kind in kinds)
+    return part, (f"code of {', '.join(kinds)}: no kernel set has it",) if kinds else ()
 
 
 def _trimmed(
     operators: Iterable[Operator], graph: Graph, chosen: KernelSet, isa: str, direct: bool = False
 ) -> tuple[int, list[Operator]]:
     """Bytes of the functions for ``operators``, and the operators that the set has none for."""
-    pairs = [(op, _symbol(graph, op, chosen, direct)) for op in operators]
+    refused = graph.refused
+    pairs = [(op, None if op.index in refused else _symbol(graph, op, chosen, direct)) for op in operators]
     symbols = {symbol for _, symbol in pairs if symbol is not None}
     size = chosen.loaded_bytes(isa, symbols) if symbols else 0
     return size, [op for op, symbol in pairs if symbol is None]

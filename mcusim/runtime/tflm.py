@@ -8,11 +8,12 @@ does, still earlier, a tensor that nobody makes or reads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from mcusim.machine.cores import CoreTraits
-from mcusim.model.geometry import geometry
-from mcusim.model.graph import Graph, Operator
+from mcusim.model.graph import Graph, Operator, item_bytes
+from mcusim.model.operators import interpreter_scratch, shown_type, traits_of
 from mcusim.runtime.runtime import InferenceEngine, Request, Runtime
 
 ALIGNMENT = 16  # MicroArenaBufferAlignment
@@ -25,37 +26,92 @@ def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
 
     MEAN and SUM (kernels/reduce_common.cc, PrepareMeanOrSumHelper): an int32 sum for each element of the output (8- and
     16-bit types), an int for each dimension of the input (the position in it) and one for each axis (the axes
-    resolved); REDUCE_MAX and REDUCE_MIN the last two. TRANSPOSE_CONV: an int32 sum for each element of an
+    resolved); REDUCE_MAX, REDUCE_MIN and REDUCE_ALL the last two. TRANSPOSE_CONV: an int32 sum for each element of an
     int8 output. MIRROR_PAD: an int for each dimension of output and input. SVDF
-    (kernels/svdf_common.cc): an int32 for each filter and one for each unit. LSTM
-    (kernels/unidirectional_sequence_lstm.cc): four times the size of the cell's state. The
-    reference kernels of all other operators that the reader knows ask for none.
+    (kernels/svdf_common.cc): an int32 for each filter and, of integers, one for each unit. LSTM
+    (kernels/unidirectional_sequence_lstm.cc): four times the size of the cell's state. Filters of int4
+    (kernels/{conv_common,depthwise_conv_common,fully_connected}.cc): the filter unpacked. ADD_N: a pointer for each
+    input. SignalRfft and TFLite_Detection_PostProcess by their options. The
+    reference kernels of all other operators that TFLM has ask for none.
 
-    Not modelled: operators the reader does not know, int4 filters, compressed tensors, and other kernels (CMSIS-NN's
-    convolutions have scratch buffers).
+    Not modelled: compressed tensors, and other kernels (CMSIS-NN's convolutions have scratch buffers).
     """
-    if op.traits.keeps_state:
+    kind = shown_type(op.type)
+    traits = traits_of(kind)
+    rule = _RULES.get(interpreter_scratch(kind) or "")
+    if rule is not None:
+        return rule(graph, op)
+    if traits.keeps_state:
         return _with_state(graph, op)
-    if op.traits.transposed:
-        source, target = (graph.tensors[t] for t in (op.inputs[op.traits.data_input], op.outputs[0]))
+    if traits.transposed:
+        source, target = (graph.tensors[t] for t in (op.inputs[traits.data_input], op.outputs[0]))
         item = {"int8": INT, "int16": 2 * INT}.get(source.dtype, 0)
         return (("sums", item * target.elements),) if item else ()
-    if op.traits.mirrors:
+    if traits.parametric:
+        weights = graph.tensors[op.inputs[1]]
+        return (("unpacked filter", weights.elements),) if weights.dtype == "int4" else ()
+    if traits.mirrors:
         rank = len(graph.tensors[op.outputs[0]].shape)
         return ("output steps", INT * rank), ("input steps", INT * rank)
-    if not op.traits.reduces:
+    if not traits.reduces:
         return ()
-    source, axes, target = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))
-    sums = (("sums", INT * target.elements),) if source.dtype in ("int8", "int16") and not op.traits.selects else ()
-    return (*sums, ("position", INT * len(source.shape)), ("axes", INT * axes.elements))
+    source, target = (graph.tensors[t] for t in (op.inputs[0], op.outputs[0]))
+    sums = (("sums", INT * target.elements),) if source.dtype in ("int8", "int16") and not traits.selects else ()
+    return (*sums, *_axes(graph, op))
 
 
-def _with_state(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
-    g = geometry(graph, op)
-    if op.traits.filters_in_time:
-        units = INT * g.batch * g.out_c
-        return ("filters", units * g.depth_multiplier), ("units", units)
-    return tuple((f"gate {i}", 2 * g.batch * g.out_c) for i in range(op.traits.gates))
+def _axes(graph: Graph, op: Operator) -> Scratch:
+    source, axes = (graph.tensors[t] for t in op.inputs[:2])
+    return ("position", INT * len(source.shape)), ("axes", INT * axes.elements)
+
+
+def _pointers(_: Graph, op: Operator) -> Scratch:
+    return (("pointers", INT * len(op.inputs)),)
+
+
+def _spectrum(graph: Graph, op: Operator) -> Scratch:
+    item = item_bytes(graph.tensors[op.inputs[0]].dtype) or 0
+    return (("spectrum", item * int(op.options.get("fft_length", 0))),)
+
+
+def _detections(graph: Graph, op: Operator) -> Scratch:
+    """kernels/detection_postprocess.cc; ``op.options`` are those that its converter writes."""
+    boxes, scores = graph.tensors[op.inputs[0]].shape[1], graph.tensors[op.inputs[1]]
+    most, classes = (int(op.options.get(name, 0)) for name in ("max_detections", "num_classes"))
+    sizes = {
+        "active candidates": boxes,
+        "boxes": 4 * INT * boxes,
+        "scores": INT * scores.elements,
+        "score of a class": INT * boxes,
+        "kept scores": INT * boxes,
+        "scores after suppression": INT * most * boxes,
+        "sorted values": INT * most * boxes,
+        "kept": INT * boxes,
+        "sorted": INT * most * boxes,
+        "buffer": INT * max(classes, most) * boxes,
+        "selected": INT * min(boxes, most) * boxes,
+    }
+    return tuple(sizes.items())
+
+
+Scratch = tuple[tuple[str, int], ...]
+_RULES: dict[str, Callable[[Graph, Operator], Scratch]] = {
+    "axes": _axes,
+    "pointers": _pointers,
+    "spectrum": _spectrum,
+    "detections": _detections,
+}
+
+
+def _with_state(graph: Graph, op: Operator) -> Scratch:
+    traits = traits_of(shown_type(op.type))
+    source, filters = (graph.tensors[t] for t in op.inputs[:2])
+    if traits.filters_in_time:
+        count = source.shape[0] * filters.shape[0]
+        units = count // int(op.options.get("rank", 1)) if filters.dtype == "int8" else 0
+        return ("filters", INT * count), *((("units", INT * units),) if units else ())
+    cell = next(graph.tensors[t] for t in reversed(op.inputs) if t >= 0 and graph.tensors[t].variable)
+    return tuple((f"gate {i}", cell.bytes) for i in range(traits.gates))
 
 
 def requests(graph: Graph) -> tuple[Request, ...]:

@@ -82,7 +82,7 @@ def test_what_a_set_lacks_is_of_the_reference_set_and_what_none_has_is_named() -
     needed = {cmsis.kernel(name).symbol for name in used - {"SOFTMAX"}} & others
     assert part(mixed, "kernel code") == cmsis.loaded_bytes(machine.core.isa, needed) + softmax
     unknown = replace(graph, operators=(*graph.operators, Operator(13, "UNKNOWN:FOO", (0,), (1,))))
-    assert on(unknown).uncounted == ("code of UNKNOWN:FOO: no kernel set has it",)
+    assert on(unknown).uncounted == ("code of FOO: no kernel set has it",)
 
 
 def test_a_shared_buffer_counts_once() -> None:

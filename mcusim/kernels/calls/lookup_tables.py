@@ -19,7 +19,12 @@ def _logistic(value: float) -> float:
     return float(Q.F32(1) / (Q.F32(1) + Q.F32(exp(-value))))
 
 
-CURVES: dict[str, Callable[[float], float]] = {"logistic": _logistic, "tanh": tanh}
+def _elu(value: float) -> float:
+    """float32's exp less 1, as TensorFlow Lite Micro has it; LiteRT's reference kernels have none of int8."""
+    return value if value >= 0 else float(Q.F32(exp(value)) - Q.F32(1))
+
+
+CURVES: dict[str, Callable[[float], float]] = {"logistic": _logistic, "tanh": tanh, "elu": _elu}
 """By trait ``computes``: functions that a table of all 8-bit inputs holds."""
 
 

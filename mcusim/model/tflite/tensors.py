@@ -9,7 +9,7 @@ import numpy as np
 import tflite
 
 from mcusim.errors import UnsupportedError
-from mcusim.model.graph import ITEM_BYTES, Quantization, Tensor
+from mcusim.model.graph import ITEM_BYTES, Quantization, Tensor, item_bytes
 from mcusim.model.tflite.flatbuffer import File, shown
 
 MOST_DIMENSIONS = 8
@@ -21,12 +21,14 @@ TYPE_NAMES = {value: name.lower() for name, value in vars(tflite.TensorType).ite
 
 
 class TensorReader:
-    """Reads the tensors of one subgraph; ``odd_axes`` counts tensors whose quantized_dimension does not fit."""
+    """Reads the tensors of one subgraph; ``odd_axes`` counts tensors whose quantized_dimension does not fit,
+    ``open_sizes`` names those whose signature leaves a size open."""
 
     def __init__(self, file: File, model: Any, subgraph: Any) -> None:
         self.file, self.model, self.subgraph = file, model, subgraph
         self.buffers = file.count(model.BuffersLength(), 4, 1_000_000, "buffers")
         self.odd_axes = 0
+        self.open_sizes: list[str] = []
 
     def tensor(self, index: int) -> Tensor:
         file = self.file
@@ -34,16 +36,17 @@ class TensorReader:
             table = file.table(self.subgraph.Tensors(index))
             name = file.text(table, NAME_SLOT)
             file.what = f"tensor {index} '{shown(name)}'"
-            shape = self._shape(table)
+            shape = self._shape(table, name)
             dtype = TYPE_NAMES.get(table.Type(), f"type {table.Type()}")
-            if dtype not in ITEM_BYTES:
-                raise UnsupportedError(f"{file.source}: {file.what} is of type {dtype}, which is not supported")
-            if table.Sparsity() is not None:
-                raise UnsupportedError(f"{file.source}: {file.what} is sparse")
-            data, variable = self._constant(table, shape, dtype), bool(table.IsVariable())
+            if item_bytes(dtype) is None:
+                raise UnsupportedError(f"{file.source}: {file.what} is of type {dtype}, which is not known")
+            packed = dtype not in ITEM_BYTES or table.Sparsity() is not None
+            data, variable = self._constant(table, shape, dtype, packed), bool(table.IsVariable())
             if variable and data is not None:
                 raise UnsupportedError(f"{file.source}: {file.what} is variable (state) and has stored values")
-            return Tensor(index, name, shape, dtype, self._quantization(table, shape, dtype), data, variable)
+            stored = data.nbytes if packed and data is not None else None
+            quantization = self._quantization(table, shape, dtype)
+            return Tensor(index, name, shape, dtype, quantization, data, variable, stored_bytes=stored)
 
     def warnings(self) -> list[str]:
         if not self.odd_axes:
@@ -53,8 +56,11 @@ class TensorReader:
             " the axis that fits is used"
         ]
 
-    def _shape(self, table: Any) -> tuple[int, ...]:
+    def _shape(self, table: Any, name: str) -> tuple[int, ...]:
         shape = tuple(self.file.numbers(table, "Shape", 4, MOST_DIMENSIONS))
+        signature = self.file.numbers(table, "ShapeSignature", 4, MOST_DIMENSIONS)
+        if -1 in signature:
+            self.open_sizes.append(f"'{shown(name)}' {signature}")
         if -1 in shape:
             raise UnsupportedError(
                 f"{self.file.source}: {self.file.what} has the dynamic shape {list(shape)}; convert with fixed shapes"
@@ -63,8 +69,9 @@ class TensorReader:
             raise self.file.error(f"shape {list(shape)} is negative or too large")
         return shape
 
-    def _constant(self, table: Any, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any] | None:
-        """The stored values as a read-only view of the file; None for a tensor without bytes."""
+    def _constant(self, table: Any, shape: tuple[int, ...], dtype: str, packed: bool) -> np.ndarray[Any, Any] | None:
+        """The stored values as a read-only view of the file, those of another form as bytes; None for a tensor without
+        any."""
         index = table.Buffer()
         if index >= self.buffers:
             raise self.file.error(f"buffer {index} does not exist, the file has {self.buffers}")
@@ -76,10 +83,12 @@ class TensorReader:
         length = buffer.DataLength()
         if length == 0:
             return None
+        values: np.ndarray[Any, Any] = buffer.DataAsNumpy()
+        if packed:
+            return values
         expected = math.prod(shape) * ITEM_BYTES[dtype]
         if length != expected:
             raise self.file.error(f"{dtype}{list(shape)} needs {expected:,} B, its buffer {index} has {length:,}")
-        values: np.ndarray[Any, Any] = buffer.DataAsNumpy()
         return values.view(np.dtype(dtype).newbyteorder("<")).reshape(shape)
 
     def _quantization(self, table: Any, shape: tuple[int, ...], dtype: str) -> Quantization | None:

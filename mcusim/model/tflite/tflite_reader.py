@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections import defaultdict
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from typing import Any
 import tflite
 from flatbuffers.number_types import Int32Flags
 
-from mcusim.errors import UnsupportedError
+from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model.graph import Graph, Operator
-from mcusim.model.graph_check import check_graph
+from mcusim.model.graph_check import check_structure, fits_its_operands, refusals
 from mcusim.model.operators import (
     ACTIVATIONS,
     DEFAULTS,
@@ -23,63 +24,172 @@ from mcusim.model.operators import (
     OPERATORS,
     PADDINGS,
     OperatorSpec,
+    is_control_flow,
     is_opaque,
     opaque,
     shown_type,
 )
-from mcusim.model.tflite.flatbuffer import RANDOM_WEIGHTS, File, read_bytes
-from mcusim.model.tflite.folding import Folding, fold
+from mcusim.model.tflite.control_flow import Flat, Subgraph, flattened, subgraphs_of, why_refused
+from mcusim.model.tflite.custom_options import custom_options
+from mcusim.model.tflite.flatbuffer import LARGEST_FILE, RANDOM_WEIGHTS, File, read_bytes
+from mcusim.model.tflite.folding import Folding, Remainder, fold
 from mcusim.model.tflite.offline_plan import read_offline_plan
 from mcusim.model.tflite.tensors import TensorReader
-from mcusim.model.tflite.variables import read_variables
+from mcusim.model.tflite.variables import Variables, read_variables
 
 MOST_TENSORS = MOST_OPERATORS = 20_000
 MOST_OPERANDS = 1024
+_PLANS = "`mcusim memory` plans its memory all the same"
 SHOWN_INDICES = 50
 CUSTOM_CODE_SLOT, BUILTIN_CODE_SLOT = 6, 10
 QUIET = ("pot_scale_int16",)  # options that are left out at their default
 BUILTIN_NAMES = {value: name for name, value in vars(tflite.BuiltinOperator).items() if isinstance(value, int)}
 
 
-def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
+def read_tflite(path: Path, allow_unknown: bool = False, strict: bool = True) -> Graph:
     """The graph of the ``.tflite`` file at ``path``, int8 or uint8.
 
     Constants are read-only views of the file's bytes. With ``allow_unknown`` an operator the reader does not know is
-    kept as an opaque one and the graph carries a warning. ``random_weights`` is set when the file's description
-    says so, as :func:`mcusim.model.tflite.tflite_writer.write_tflite` has it for zoo networks.
+    kept as an opaque one and the graph carries a warning. Without ``strict`` so is one that nothing here runs, as of
+    floats, groups or packed int4: the graph says so (``refused``), and is good for its memory alone.
+    ``random_weights`` is set when the file's description says so, as
+    :func:`mcusim.model.tflite.tflite_writer.write_tflite` has it for zoo networks.
 
     Operators that compute with constants alone are computed here (:mod:`mcusim.model.tflite.folding`): the graph's
     ``folded``.
 
     Raises ModelError for a file that cannot be read, is damaged, is not quantised or contradicts itself, and
     UnsupportedError for what the reader does not know: all unknown operators at once, several subgraphs but those that
-    fill variables once, dynamic shapes, sparse or string tensors.
+    fill variables once (without ``strict`` what control flow runs is put behind it), dynamic shapes; what no option
+    helps with goes before operators that are unknown.
 
     Not modelled: metadata but an offline memory plan, signatures, and the min/max fields of the quantisation.
     """
     file = File(read_bytes(path), path)
+    stored = _stored(file)
+    flat = _flattened(stored, strict)
+    remainder = _folded(stored, strict) if flat is None else Remainder(flat.operators, flat.tensors, ())
+    graph = _graph(stored, remainder)
+    check_structure(graph, str(path))
+    if strict:
+        _require_runnable(graph, stored.reader.open_sizes, path)
+    else:
+        graph = _for_memory(graph, {} if flat is None else flat.refused)
+    warnings = (*_refused(graph), *_unknown(graph, path, allow_unknown or not strict), *stored.reader.warnings())
+    return replace(graph, warnings=warnings + (() if flat is None else _of_control_flow(flat)))
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What a file has: its operators' codes, the reader of the first subgraph's tensors, that subgraph with its
+    variables in the places of handles."""
+
+    file: File
+    model: Any
+    codes: list[str]
+    reader: TensorReader
+    variables: Variables
+    main: Subgraph
+
+
+def _stored(file: File) -> _Stored:
     with file.reading("the root table"):
         model = file.table(tflite.Model.GetRootAs(file.data, 0))
         subgraph = _subgraph(file, model)
         tensor_count = file.count(subgraph.TensorsLength(), 4, MOST_TENSORS, "tensors")
         codes = _operator_codes(file, model)
         reader = TensorReader(file, model, subgraph)
-        random = RANDOM_WEIGHTS.encode() in (model.Description() or b"")
     tables, variables = _operators(file, subgraph, codes), read_variables(file, model, codes)
-    read = [variables.tensors.get(i) or reader.tensor(i) for i in range(tensor_count)]
-    inputs, outputs = _ends(file, subgraph)
-    remainder = fold(path, [op for op, _ in tables], read, inputs, partial(_read_options, file, tables))
-    operators = variables.applied(remainder.operators)
-    warnings = (*_unknown(path, operators, allow_unknown), *reader.warnings())
-    sha256 = hashlib.sha256(file.data).hexdigest()
-    known = {i for op in remainder.folded for i in op.outputs}
-    left, constant = (tuple(i for i in outputs if (i in known) is which) for which in (False, True))
-    graph = Graph(path.stem, remainder.tensors, operators, inputs, left, sha256, len(file.data), random, warnings)
-    dropped = tuple(sorted(variables.dropped))
-    graph = replace(graph, folded=remainder.folded, evaluated=dropped, constant_outputs=constant)
-    graph = replace(graph, offline_plan=read_offline_plan(file, model))
-    check_graph(graph, str(path))
-    return graph
+    tensors = [variables.tensors.get(i) or reader.tensor(i) for i in range(tensor_count)]
+    return _Stored(file, model, codes, reader, variables, Subgraph(tensors, tables, *_ends(file, subgraph)))
+
+
+def _graph(stored: _Stored, remainder: Remainder) -> Graph:
+    """Of what is left of a file when constants are computed."""
+    file, main, variables = stored.file, stored.main, stored.variables
+    folded = {i for op in remainder.folded for i in op.outputs}
+    left, constant = (tuple(i for i in main.outputs if (i in folded) is which) for which in (False, True))
+    return Graph(
+        Path(file.source).stem,
+        remainder.tensors,
+        variables.applied(remainder.operators),
+        main.inputs,
+        left,
+        hashlib.sha256(file.data).hexdigest(),
+        len(file.data),
+        RANDOM_WEIGHTS.encode() in (stored.model.Description() or b""),
+        offline_plan=read_offline_plan(file, stored.model),
+        evaluated=tuple(sorted(variables.dropped)),
+        folded=remainder.folded,
+        constant_outputs=constant,
+    )
+
+
+def _require_runnable(graph: Graph, open_sizes: list[str], path: Path) -> None:
+    size = f"; the file leaves sizes open, {open_sizes[0]}: convert it with fixed ones" if open_sizes else ""
+    for op, error in refusals(graph):
+        raise type(error)(f"{path}: operator {op.index} {op.type}: {error}{size}; {_PLANS}")
+
+
+def _flattened(stored: _Stored, strict: bool) -> Flat | None:
+    """The network with what its operators of control flow run; None for one of one subgraph. Raises UnsupportedError
+    where it has to run."""
+    file, model, main = stored.file, stored.model, stored.main
+    count = model.SubgraphsLength()
+    others = set(range(1, count)) - {*stored.variables.once}
+    if not others:
+        return None
+    if strict:
+        runs = [(op, runs) for op, table in main.operators if (runs := subgraphs_of(file, op, table, count))]
+        text = f"operator {runs[0][0].index} {shown_type(runs[0][0].type)}: {why_refused(runs[0][1])}" if runs else ""
+        text = text or f"has {count} subgraphs, {len(others)} of them other entry points; one is run"
+        raise UnsupportedError(f"{file.source}: {text}; {_PLANS}")
+
+    def read(index: int) -> Subgraph:
+        if index == 0:
+            return main
+        with file.reading(f"subgraph {index}"):
+            table = file.table(model.Subgraphs(index))
+            tensors = file.count(table.TensorsLength(), 4, MOST_TENSORS, "tensors")
+        reader = TensorReader(file, model, table)
+        operators = _operators(file, table, stored.codes)
+        return Subgraph([reader.tensor(i) for i in range(tensors)], operators, *_ends(file, table))
+
+    return flattened(file, count, stored.variables.once, read)
+
+
+def _of_control_flow(flat: Flat) -> tuple[str, ...]:
+    """What the figures of a network of several subgraphs mean."""
+    texts = ["what a WHILE repeats, and both sides of an IF, count once in MACs"] if flat.refused else []
+    if flat.left_out:
+        texts.append(f"subgraphs that nothing runs are left out: {_indices(list(flat.left_out))}")
+    return tuple(texts)
+
+
+def _folded(stored: _Stored, strict: bool) -> Remainder:
+    """What is left when the operators of constants are computed; all, where that fails and the graph need not run."""
+    main = stored.main
+    operators = tuple(op for op, _ in main.operators)
+    options = partial(_read_options, stored.file, main.operators)
+    try:
+        return fold(stored.file.source, operators, main.tensors, main.inputs, options)
+    except ModelError:
+        if strict:
+            raise
+    return Remainder(operators, tuple(main.tensors), ())
+
+
+def _for_memory(graph: Graph, control_flow: Mapping[int, str]) -> Graph:
+    """``graph`` with operators that nothing here runs named; of those whose operands are not as their type has them
+    nothing is known but these."""
+    refused = {**control_flow, **{op.index: str(error) for op, error in refusals(graph)}}
+    operators = tuple(
+        replace(op, type=opaque(shown_type(op.type)))
+        if op.index in refused and not fits_its_operands(graph, op)
+        else op
+        for op in graph.operators
+    )
+    return replace(graph, operators=operators, refused=refused)
 
 
 def _ends(file: File, subgraph: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -127,23 +237,39 @@ def _operators(file: File, subgraph: Any, codes: list[str]) -> list[tuple[Operat
             file.what = f"operator {index} {name}"
             ends = [tuple(file.numbers(table, end, 4, MOST_OPERANDS)) for end in ("Inputs", "Outputs")]
             spec = OPERATORS.get(name)
-            options = _options(file, table, spec) if spec else {}
+            options = _options(file, table, spec) if spec else _custom(file, table) if name[:7] == "CUSTOM(" else {}
         operators.append((Operator(index, name if spec else opaque(name), ends[0], ends[1], options), table))
     return operators
 
 
-def _read_options(file: File, tables: list[tuple[Operator, Any]], index: int, folding: Folding) -> dict[str, Any]:
+def _custom(file: File, table: Any) -> dict[str, Any]:
+    count = file.count(table.CustomOptionsLength(), 1, LARGEST_FILE, "bytes of options")
+    return custom_options(table.CustomOptionsAsNumpy().tobytes()) if count else {}
+
+
+def _read_options(file: File, tables: Sequence[tuple[Operator, Any]], index: int, folding: Folding) -> dict[str, Any]:
     """The options of an operator that is computed here; its entry, if it has one, need not list them all."""
     operator, table = tables[index]
     with file.reading(f"operator {index} {shown_type(operator.type)}"):
         return _options(file, table, folding)
 
 
-def _unknown(path: Path, operators: tuple[Operator, ...], allowed: bool) -> list[str]:
+def _refused(graph: Graph) -> list[str]:
+    """The warning for operators that nothing here runs."""
+    if not graph.refused:
+        return []
+    index, reason = next(iter(graph.refused.items()))
+    more = len(graph.refused) - 1
+    others = f", and {more:,} other operators" if more > 1 else ", and one other operator" if more else ""
+    kind = shown_type(graph.operators[index].type)
+    return [f"mcusim run refuses this model: operator {index} {kind}: {reason}{others}"]
+
+
+def _unknown(graph: Graph, path: Path, allowed: bool) -> list[str]:
     """The warning for operators that are not known; UnsupportedError where they are not allowed."""
     unknown: dict[str, list[int]] = defaultdict(list)
-    for op in operators:
-        if is_opaque(op.type):
+    for op in graph.operators:
+        if is_opaque(op.type) and op.index not in graph.refused and not is_control_flow(op.type):
             unknown[shown_type(op.type)].append(op.index)
     if not unknown:
         return []

@@ -36,11 +36,12 @@ class _Step(NamedTuple):
 @dataclass(frozen=True)
 class Variables:
     """``tensors``: what is in the place of each handle, by tensor; ``first``: for a handle the one that is read and
-    written; ``dropped``: operators that are evaluated."""
+    written; ``dropped``: operators that are evaluated; ``once``: subgraphs that run once, before the network."""
 
     tensors: Mapping[int, Tensor] = field(default_factory=dict)
     first: Mapping[int, int] = field(default_factory=dict)
     dropped: frozenset[int] = frozenset()
+    once: tuple[int, ...] = ()
 
     def applied(self, operators: Sequence[Operator]) -> tuple[Operator, ...]:
         """What is left of ``operators`` once handles and calls are evaluated, numbered without them."""
@@ -59,10 +60,10 @@ class Variables:
 
 
 def read_variables(file: File, model: Any, codes: list[str]) -> Variables:
-    """The variables of a file whose first subgraph is the network; none for a file of one subgraph without any.
+    """The variables of a file whose first subgraph is the network; none for a file without any.
 
-    Raises ModelError for handles, names and types that contradict each other; UnsupportedError for subgraphs that are
-    not run by CALL_ONCE, and for one that does more than assign constants. A variable without an initial value begins
+    Raises ModelError for handles, names and types that contradict each other; UnsupportedError for a subgraph that
+    CALL_ONCE runs and that does more than assign constants. A variable without an initial value begins
     with its zero point, as in TensorFlow Lite Micro. Not modelled: what running the initial subgraph takes.
     """
     count = file.count(model.SubgraphsLength(), 4, MOST_SUBGRAPHS, "subgraphs")
@@ -70,10 +71,6 @@ def read_variables(file: File, model: Any, codes: list[str]) -> Variables:
     steps = [step for step in _steps(file, network, codes) if step.kind in _KINDS]
     calls = [step for step in steps if step.kind == "CALL_ONCE"]
     targets = _targets(file, calls, count)
-    if set(range(count)) != {0, *targets}:
-        raise UnsupportedError(
-            f"{file.source}: has {count} subgraphs (control flow or several entry points); one is read"
-        )
     _called_first(file, steps)
     initial: dict[Name, Tensor] = {}
     for target in targets:
@@ -82,7 +79,8 @@ def read_variables(file: File, model: Any, codes: list[str]) -> Variables:
         handles = _handles(file, steps)
         tensors = _variables(file, TensorReader(file, model, network), steps, handles, initial)
     dropped = frozenset(step.number for step in steps if step.kind in EVALUATED)
-    return Variables(tensors, {handle: _first(handles, name) for handle, name in handles.items()}, dropped)
+    first = {handle: _first(handles, name) for handle, name in handles.items()}
+    return Variables(tensors, first, dropped, tuple(targets))
 
 
 _KINDS = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")

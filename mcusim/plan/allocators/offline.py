@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from mcusim.errors import ModelError
 from mcusim.model.graph import Graph
-from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
+from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes, unmade
 
 LARGEST = 2**31  # offsets are int32
 
@@ -17,9 +17,9 @@ LARGEST = 2**31  # offsets are int32
 def offline_offsets(graph: Graph) -> Mapping[int, int]:
     """The planned offset of each activation of ``graph``, by tensor; those left to the planner are not in it.
 
-    Tensors may share bytes where one is computed in place of the other. Raises ModelError for a graph without a plan,
-    a plan for another number of tensors, an offset out of range, and tensors in each other's bytes. Not modelled: what
-    the plan says of constants, which TFLM does not read either.
+    Tensors may share bytes where one is computed in place of the other, and with an accelerator's scratch memory.
+    Raises ModelError for a graph without a plan, a plan for another number of tensors, an offset out of range, and
+    tensors in each other's bytes. Not modelled: what the plan says of constants, which TFLM does not read either.
     """
     plan = graph.offline_plan
     if plan is None:
@@ -31,7 +31,8 @@ def offline_offsets(graph: Graph) -> Mapping[int, int]:
         offset = plan[life.tensor]
         if offset != -1 and not 0 <= offset <= LARGEST - life.bytes:
             raise _wrong(graph, f"puts {_tensor(graph, life)} at offset {offset:,}; it must be 0 to 2^31, or -1")
-    _check_apart(graph, [life for life in lives if plan[life.tensor] != -1], plan)
+    scratch = unmade(graph)
+    _check_apart(graph, [life for life in lives if plan[life.tensor] != -1 and life.tensor not in scratch], plan)
     return {life.tensor: plan[life.tensor] for life in lives if plan[life.tensor] != -1}
 
 

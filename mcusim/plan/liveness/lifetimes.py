@@ -63,7 +63,7 @@ def lifetimes(graph: Graph, order: Sequence[int] | None = None, in_place: bool =
 
 def _spans(graph: Graph, steps: Sequence[int], storage_of: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
     """First and last step of each activation that is no view."""
-    made = {t for t in graph.inputs if not graph.tensors[t].constant}
+    made = {t for t in graph.inputs if not graph.tensors[t].constant} | unmade(graph)
     first = dict.fromkeys(made, 0)
     last = dict(first)
     for step, index in enumerate(steps):
@@ -83,6 +83,13 @@ def _spans(graph: Graph, steps: Sequence[int], storage_of: Sequence[int]) -> tup
         if t in made:
             last[storage_of[t]] = max(len(steps) - 1, 0)
     return first, last
+
+
+def unmade(graph: Graph) -> set[int]:
+    """Activations that are read and that nothing makes, as an accelerator's scratch memory: there from the start on."""
+    made = {t for op in graph.operators for t in op.outputs}.union(graph.inputs)
+    read = [graph.tensors[t] for op in graph.operators for t in op.inputs if t >= 0 and t not in made]
+    return {t.index for t in read if not t.constant and not t.variable}
 
 
 def usage_bytes(graph: Graph, order: Sequence[int] | None = None) -> tuple[int, ...]:

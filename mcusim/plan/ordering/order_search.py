@@ -17,8 +17,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mcusim.model.graph import Graph
+from mcusim.errors import UnsupportedError
+from mcusim.model.graph import Graph, require_plain
 from mcusim.plan.liveness.accounting import Accounting
+from mcusim.plan.liveness.lifetimes import unmade
 from mcusim.plan.liveness.timeline import timeline
 from mcusim.plan.ordering.bounds import needs, parts
 from mcusim.plan.ordering.precedence import Precedence, members, precedence
@@ -51,7 +53,13 @@ def optimal_order(graph: Graph, seconds: float = 60.0, accounting: Accounting | 
     ``accounting`` says what counts (default: activations, each in its own bytes). After ``seconds`` the best order
     found is returned with the bound proven until then. Equal peaks: the file's order. Where the search takes a good
     part of ``seconds``, which order is found depends on the machine's speed; its peak does only when it is not proven.
+    Raises UnsupportedError for a graph with control flow, or with an accelerator's scratch memory.
     """
+    require_plain(graph, "orders of its operators are not searched")
+    if unmade(graph):
+        raise UnsupportedError(
+            f"{graph.name}: has tensors that nothing makes: orders of its operators are not searched"
+        )
     started = time.monotonic()
     counted = accounting or Accounting()
     p = precedence(graph, counted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from mcusim.model.operators import is_control_flow, is_opaque, shown_type
 from mcusim.plan.allocators import OFFLINE
 from mcusim.plan.patch_figures import PatchFigures
 from mcusim.plan.static_array import StaticArray
@@ -13,7 +14,7 @@ from mcusim.report.run.advice_text import limit_name, limits_text
 from mcusim.report.run.changes import change_lines
 from mcusim.report.run.verdict_text import counted_lines, parts_text, room_text, too_small_text
 from mcusim.results.memory_plan import MemoryPlan, Planned
-from mcusim.text import columns, hanging_indent, kib, pick_unit, size, wrapped
+from mcusim.text import columns, cut, hanging_indent, kib, pick_unit, size, wrapped
 
 LONGEST_NAME = 44
 MOMENTS = 10  # steps on the first screen
@@ -67,11 +68,22 @@ def _head(plan: MemoryPlan, rewritten: bool, allocators: Sequence[str]) -> list[
 
 def _end(plan: MemoryPlan, written: Sequence[Path], assumptions: bool) -> list[str]:
     lines = ["", f"wrote {', '.join(map(str, written))}"] if written else []
-    left_out = "" if plan.verdict or plan.array else "kernels' scratch buffers, what an interpreter keeps for itself, "
-    lines += ["", *wrapped(f"not counted: {left_out}the stack")]
+    lines += ["", *wrapped(f"not counted: {_left_out(plan)}the stack")]
     lines += ["", *_assumptions(plan, assumptions)] if plan.assumptions else []
     lines += [line for note in plan.graph.notes for line in wrapped(note)]
     return lines + [line for warning in plan.graph.warnings for line in hanging_indent(f"warning: {warning}")]
+
+
+def _left_out(plan: MemoryPlan) -> str:
+    """What is in none of the figures, to go before another."""
+    if plan.array:
+        return ""
+    if not plan.verdict:
+        return "kernels' scratch buffers, what an interpreter keeps for itself, "
+    operators = plan.graph.operators
+    unknown = [op for op in operators if is_opaque(op.type) or op.index in plan.graph.refused]
+    kinds = dict.fromkeys(shown_type(op.type) for op in unknown if not is_control_flow(op.type))
+    return f"scratch buffers of {', '.join(kinds)}, " if kinds else ""
 
 
 def _answer(plan: MemoryPlan) -> list[str]:
@@ -149,7 +161,7 @@ def _where(plan: MemoryPlan, planned: Planned) -> str:
 
 
 def _operator(plan: MemoryPlan, index: int) -> str:
-    return f"{index} {plan.graph.operators[index].type}"
+    return f"{index} {shown_type(plan.graph.operators[index].type)}"
 
 
 def _allocators(plan: MemoryPlan) -> list[list[str]]:
@@ -189,7 +201,7 @@ def _steps(plan: MemoryPlan) -> list[list[str]]:
     for step, (index, used) in enumerate(zip(timeline.order, timeline.usage, strict=True)):
         mark = "bottleneck" if step == timeline.bottleneck else ""
         bar = "#" * round(BAR * used / timeline.peak) if timeline.peak else ""
-        rows.append([f"{step}", _operator(plan, index), bar, f"{used:,}", f"{tops[step]:,}", mark])
+        rows.append([f"{step}", cut(_operator(plan, index), 23), bar, f"{used:,}", f"{tops[step]:,}", mark])
     return rows
 
 

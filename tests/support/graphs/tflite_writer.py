@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import tflite
 
-from mcusim.model import Graph, Operator
+from mcusim.model import Graph, Operator, Tensor
 from mcusim.model.tflite.tflite_writer import Writer
 
 
@@ -24,6 +25,14 @@ class Unchecked(Writer):
 
     def version(self, op: Operator) -> int:
         return 2 if op.type == "BROADCAST_TO" else 1  # the rules look at operands, which need not exist here
+
+    def _filled(self, tensor: Tensor) -> int:
+        if tensor.stored_bytes is None:
+            return super()._filled(tensor)
+        data = self.builder.CreateByteVector(np.asarray(tensor.data).tobytes())
+        tflite.BufferStart(self.builder)
+        tflite.BufferAddData(self.builder, data)
+        return int(tflite.BufferEnd(self.builder))
 
     def code(self, kind: str, version: int) -> int:
         if hasattr(tflite.BuiltinOperator, kind):

@@ -17,6 +17,7 @@ from __future__ import annotations
 from mcusim.kernels.cost.fitted.nest_call import ListedWords, NestCall, NestLevel
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
+from mcusim.memory.ports.quiet_loads import count_quiet_loads, quiet_loads
 from mcusim.memory.range_lookup import find
 from mcusim.memory.state_layout import AddressRange
 from mcusim.native.functions import native, shared
@@ -127,6 +128,51 @@ def bank_conflict(call: NestCall, level: int, one: int, other: int) -> None:
     between two banks), which keeps them from being issued together."""
     if (one ^ other) & 4 == 0:
         step(call, level, 1)
+
+
+@native
+def pass_time(call: NestCall, index: int, n: int) -> None:
+    """:func:`step`, ``n`` times with accesses that do not stall in between; the same level has come just before."""
+    level = call.levels[index]
+    level.count += n
+    wait = n * level.fetch
+    call.memory.now += n * level.cost + wait
+    call.waited += wait
+
+
+@native
+def products(call: NestCall, x: int, w: int, conflict: int, level: int) -> None:
+    """Over the input's channels the loads of an element and of a byte of the filter, and a step of ``level``, with
+    that of ``conflict`` before it where both are in one bank. Loads that change nothing but counters are not made one
+    by one; what comes of them is the same."""
+    memory, item, count, k = call.memory, call.element, call.in_c, 0
+    if call.plays == 0 and x & (item - 1) == 0:
+        conflicts = 0
+        for i in range(count):
+            if ((x + i * item) ^ (w + i)) & 4 == 0:
+                conflicts += 1
+        step(call, conflict, conflicts)
+        step(call, level, count)
+        return
+    plain = call.plays and call.levels[level].reads == 0 and call.levels[conflict].reads == 0
+    while k < count:
+        load(call, x + k * item, item)
+        load(call, w + k, 1)
+        bank_conflict(call, conflict, x + k * item, w + k)
+        step(call, level, 1)
+        k += 1
+        if plain and count - k > 2:  # the last one is made
+            quiet = min(quiet_loads(memory, x + k * item, item), quiet_loads(memory, w + k, 1), count - k) - 1
+            if quiet > 0:
+                conflicts = 0
+                for i in range(k, k + quiet):
+                    if ((x + i * item) ^ (w + i)) & 4 == 0:
+                        conflicts += 1
+                count_quiet_loads(memory, x + k * item, item, quiet)
+                count_quiet_loads(memory, w + k, 1, quiet)
+                pass_time(call, conflict, conflicts)
+                pass_time(call, level, quiet)
+                k += quiet
 
 
 @native

@@ -7,7 +7,7 @@ Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. No
 
 from __future__ import annotations
 
-from mcusim.kernels.cost.fitted.nest import bank_conflict, iterations, load, load_requantization, step, store
+from mcusim.kernels.cost.fitted.nest import bank_conflict, iterations, load, load_requantization, products, step, store
 from mcusim.kernels.cost.fitted.nest_call import NestCall
 from mcusim.native.functions import native
 
@@ -30,11 +30,7 @@ def window(call: NestCall, image: int, y: int, x: int, channel: int) -> None:
                 source = call.input + ((image * call.in_h + iy) * call.in_w + ix) * depth * item
                 step(call, 6, 1)
                 iterations(call, 8, depth)
-                for k in range(depth):
-                    load(call, source + k * item, item)
-                    load(call, w + k, 1)
-                    bank_conflict(call, 17, source + k * item, w + k)
-                    step(call, 7, 1)
+                products(call, source, w, 17, 7)
             w += depth
 
 
@@ -110,12 +106,7 @@ def fully_connected(call: NestCall) -> None:
     step(call, 1, 1)
     for b in range(call.batch):
         for c in range(call.out_c):
-            for k in range(depth):
-                x, w = call.input + (b * depth + k) * item, call.filter + c * depth + k
-                load(call, x, item)
-                load(call, w, 1)
-                bank_conflict(call, 7, x, w)
-                step(call, 3, 1)
+            products(call, call.input + b * depth * item, call.filter + c * depth, 7, 3)
             iterations(call, 4, depth)
             load_requantization(call, c, 1)
             step(call, 2, 1)

@@ -8,6 +8,7 @@ from functools import cached_property
 from math import cos, radians, sin
 
 from mcusim.model.graph import Graph
+from mcusim.model.operators import shown_type
 from mcusim.plan.liveness.timeline import Resident, Timeline
 from mcusim.report.html.page import plain, shortened
 
@@ -21,7 +22,7 @@ _NAMED, _WIDTH = 4, 44  # tensors of one resident, characters of a line
 
 def operator_label(graph: Graph, index: int) -> str:
     """The operator as on the x axis, ``3 CONV_2D``; a long name of a custom operator is cut."""
-    return f"{index} {plain(shortened(graph.operators[index].type, 24))}"
+    return f"{index} {plain(shortened(shown_type(graph.operators[index].type), 24))}"
 
 
 def colour(rank: int) -> str:
