@@ -38,7 +38,7 @@ def with_verdict(
     chosen = resolve(kernels, "plan", caller)
     require_callable(chosen, caller)
     graph = reordered(plan.graph, plan.after.timeline.order)
-    need = _needs(graph, chosen, caller)
+    need = _with_refused(graph, _needs(graph, chosen, caller), caller)
     blocks = [*plan.after.timeline.blocks, *scratch_blocks(() if need is None else need.scratch)]
     tensors = [resident.tensors[0] if resident.tensors else -1 for resident in plan.after.timeline.residents]
     stored = stored_offsets(graph, tensors, plan.allocator, plan.after.accounting.in_place)
@@ -63,6 +63,19 @@ def _needs(graph: Graph, kernels: Kernels, runtime: Runtime) -> MemoryNeeds | No
         return memory_needs(graph, costs_of(kernels.for_planning(), runtime), plan_options(allocator="linear"))
     except ModelError:
         return None
+
+
+def _with_refused(graph: Graph, need: MemoryNeeds | None, runtime: Runtime) -> MemoryNeeds | None:
+    """With what the runtime's reference kernels have in scratch for operators that nothing here runs, as filters of
+    int4 unpacked."""
+    if need is None or not graph.refused:
+        return need
+    scratch = [*need.scratch]
+    for request in runtime.requests(graph):
+        step = request.first - 2  # behind what nobody reads, and the inputs
+        if request.kind == "scratch" and step in graph.refused:
+            scratch[step] += request.bytes
+    return replace(need, scratch=tuple(scratch))
 
 
 def _flash(graph: Graph, machine: Machine, kernels: Kernels, runtime: Runtime) -> FlashUse | None:

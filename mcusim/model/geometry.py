@@ -162,9 +162,23 @@ def geometry(graph: Graph, operator: Operator) -> Geometry:
     return _geometry(operator, common | flat)
 
 
+def groups_of(graph: Graph, operator: Operator) -> int:
+    """Of a convolution: each output channel is computed from that part of the input's channels. 1 for all others."""
+    traits = operator.traits
+    if not (traits.parametric and traits.windowed) or traits.depthwise or traits.transposed:
+        return 1
+    source, filters = (graph.tensors[t] for t in operator.inputs[:2])
+    return max(1, source.shape[3] // filters.shape[3])
+
+
+def operator_macs(graph: Graph, operator: Operator) -> int:
+    """Multiply-accumulates of an operator: of convolutions and fully connected layers."""
+    return geometry(graph, operator).macs // groups_of(graph, operator)
+
+
 def graph_macs(graph: Graph) -> int:
     """Multiply-accumulates of one inference: convolutions and fully connected layers only."""
-    return sum(geometry(graph, op).macs for op in graph.operators)
+    return sum(operator_macs(graph, op) for op in graph.operators)
 
 
 def _geometry(operator: Operator, sizes: dict[str, Any]) -> Geometry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.model.geometry import geometry
+from mcusim.model.geometry import operator_macs
 from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.operators import is_opaque
 
@@ -46,7 +46,7 @@ def _operator(graph: Graph, op: Operator) -> dict[str, Any]:
         "type": op.type,
         "opaque": is_opaque(op.type),
         "refused": graph.refused.get(op.index),
-        "macs": geometry(graph, op).macs,
+        "macs": operator_macs(graph, op),
         "inputs": list(op.inputs),
         "outputs": list(op.outputs),
         "options": {key: list(v) if isinstance(v, tuple) else v for key, v in op.options.items()},

@@ -39,7 +39,9 @@ def rows_made(results: Sequence[Result]) -> Made:
     machines = {result.machine.name: machine_sha256(result.machine) for result in results}
     chosen = [(result.request.settings, result.machine) for result in results if result.request is not None]
     unlike = {(each.kernels.name, each.policy, each.options.runtime.name, on.name): (each, on) for each, on in chosen}
-    plug_ins = {plug_in["name"]: plug_in for settings, on in unlike.values() for plug_in in _plug_ins(settings, on)}
+    plug_ins = {
+        tuple(plug_in.values()): plug_in for settings, on in unlike.values() for plug_in in _plug_ins(settings, on)
+    }
     drawn = [result.model for result in results if result.run is not None and result.run.header.random_weights]
     seeds = {"weights": ", ".join(dict.fromkeys(drawn))} if drawn else {}
     return made(seeds, models, machines, tuple(plug_ins.values()))

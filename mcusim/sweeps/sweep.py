@@ -236,7 +236,10 @@ def _meant(study: Study, work: SharedWork, inputs: Mapping[str, Value]) -> dict[
     """Inputs however they are written: quantities in their base unit, a model by its file's name without folders."""
     meant: dict[str, object] = {**inputs, "model": Path(work.models[str(inputs["model"])][0]).stem}
     for axis in study.axes:
-        (number,), unit = in_base_unit(axis.key, [inputs[axis.key]])
+        value = inputs[axis.key]
+        if isinstance(value, str) and value.endswith(".py"):  # its content is among the plug-ins
+            value = Path(value).name
+        (number,), unit = in_base_unit(axis.key, [value])
         meant[axis.key] = [number, unit] if unit else number
     return meant
 

@@ -63,6 +63,10 @@ def test_a_program_polls_it(board: Machine, tmp_path: Path) -> None:
         ("0x08", "0x402", "DR has offset 1026: is a multiple of 4 below the block's 1,024 B"),
         ("0x08", "0x04", "LAYOUT: two registers have one offset"),
         ("START, DONE = 1, 1", "START = DONE", "thermometer.py:10: NameError: name 'DONE' is not defined"),
+        ("return self[register]", "return self.nothing", "peripheral thermometer: thermometer.py:36: AttributeError"),
+        ("return self[register]", "pass", "thermometer.py: on_read returns a NoneType, not a whole number"),
+        ("return self[register]", "raise SystemExit(0)", "peripheral thermometer: thermometer.py:36: SystemExit: 0"),
+        ('"writable": 0}', '"writable": -1}', "DR has -1: must be a whole number of 32 bits"),
         ("self.host.clock // 100_000", "self.nothing", "peripheral thermometer: thermometer.py:40: AttributeError"),
     ],
 )

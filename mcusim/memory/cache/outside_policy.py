@@ -13,12 +13,16 @@ Python.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from types import ModuleType
 
 from mcusim.errors import McusimError, UsageError
 from mcusim.memory.state_layout import CacheLine, CacheState, MemoryState
 from mcusim.native import library
+from mcusim.native.call_graph import called
 from mcusim.native.declarations import External, NativeFunction
+from mcusim.native.fingerprint import fingerprint
 from mcusim.native.functions import IN_PYTHON
 from mcusim.plug_ins import (
     PlugIn,
@@ -57,12 +61,23 @@ def bind(name: str) -> int:
     digest = _known(name) or _load(name)
     if _bound[0] != digest:
         functions = _loaded[digest]
-        _compile(name, f"{KIND}-{digest[:32]}", tuple(function.symbol for function in functions.values()))
+        _compile(name, f"{KIND}-{_stored_as(functions)}", tuple(function.symbol for function in functions.values()))
         for role, function in functions.items():
             SLOT[role].address = library.address(function.symbol)
         library.resolve_again()
         _bound[0] = digest
     return OUTSIDE + [*_loaded].index(digest)
+
+
+def _stored_as(functions: Mapping[str, NativeFunction]) -> str:
+    """A digest of all that their code depends on: what they name and call, which may lie in other files."""
+    todo, prints = [*functions.values()], dict[str, str]()
+    while todo:
+        function = todo.pop()
+        if function.symbol not in prints:
+            prints[function.symbol] = fingerprint(function)
+            todo += called(function.py_func, NativeFunction)
+    return hashlib.sha256("".join(f"{key} {prints[key]}\n" for key in sorted(prints)).encode()).hexdigest()[:32]
 
 
 def _compile(name: str, stored: str, symbols: tuple[str, ...]) -> None:
@@ -99,11 +114,19 @@ def _load(name: str) -> str:
     return digest
 
 
+def _has(function: NativeFunction, slot: External) -> bool:
+    """Whether its signature is the slot's."""
+    try:
+        return function.signature == (slot.parameters, slot.result)
+    except TypeError:  # a parameter without a type
+        return False
+
+
 def _functions(module: ModuleType, name: str) -> dict[str, NativeFunction]:
     functions = {}
     for role, slot in SLOT.items():
         function = getattr(module, role, None)
-        if not isinstance(function, NativeFunction) or function.signature != (slot.parameters, slot.result):
+        if not isinstance(function, NativeFunction) or not _has(function, slot):
             takes = ", ".join(kind.__name__ for kind in slot.parameters)
             back = getattr(slot.result, "__name__", "None")
             raise UsageError(f"{name}: a replacement policy has a native function {role}({takes}) -> {back}")

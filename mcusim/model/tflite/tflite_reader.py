@@ -90,6 +90,7 @@ class _Stored:
     reader: TensorReader
     variables: Variables
     main: Subgraph
+    random_weights: bool
 
 
 def _stored(file: File) -> _Stored:
@@ -99,9 +100,10 @@ def _stored(file: File) -> _Stored:
         tensor_count = file.count(subgraph.TensorsLength(), 4, MOST_TENSORS, "tensors")
         codes = _operator_codes(file, model)
         reader = TensorReader(file, model, subgraph)
+        random = RANDOM_WEIGHTS.encode() in (model.Description() or b"")
     tables, variables = _operators(file, subgraph, codes), read_variables(file, model, codes)
     tensors = [variables.tensors.get(i) or reader.tensor(i) for i in range(tensor_count)]
-    return _Stored(file, model, codes, reader, variables, Subgraph(tensors, tables, *_ends(file, subgraph)))
+    return _Stored(file, model, codes, reader, variables, Subgraph(tensors, tables, *_ends(file, subgraph)), random)
 
 
 def _graph(stored: _Stored, remainder: Remainder) -> Graph:
@@ -117,7 +119,7 @@ def _graph(stored: _Stored, remainder: Remainder) -> Graph:
         left,
         hashlib.sha256(file.data).hexdigest(),
         len(file.data),
-        RANDOM_WEIGHTS.encode() in (stored.model.Description() or b""),
+        stored.random_weights,
         offline_plan=read_offline_plan(file, stored.model),
         evaluated=tuple(sorted(variables.dropped)),
         folded=remainder.folded,

@@ -92,6 +92,10 @@ def _outside(page: object, shown: str, plug_in: PlugIn) -> RunPage:
             text: object = page.write(results)
         if not isinstance(text, str):
             raise UsageError(f"{shown}: page {page.name} returns a {type(text).__name__}, not a text")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"{shown}: page {page.name} returns what is no text of Unicode: {error.reason}") from None
         return text
 
     return replace(page, write=write)

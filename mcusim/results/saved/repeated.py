@@ -72,6 +72,8 @@ def repeated(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> 
         if isinstance(was, str) and isinstance(now, str) and was != now:
             raise InputError(f"{name}: its {what} is another one: sha256 {was[:16]}..., here {now[:16]}...")
     before_files, now_files = (made.get("plug_ins") or [] for made in (own, new))
+    if not isinstance(before_files, list) or not all(isinstance(each, dict) for each in before_files):
+        raise InputError(f"{name}: made.plug_ins is no list of plug-ins")
     for plug_in in before_files:
         if plug_in not in now_files:
             raise InputError(f"{name}: its {plug_in.get('kind')} {plug_in.get('name')} is another file now")

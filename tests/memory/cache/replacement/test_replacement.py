@@ -15,11 +15,13 @@ import pytest
 
 from mcusim.errors import UsageError
 from mcusim.machine.schema import REPLACEMENTS
+from mcusim.memory.cache import outside_policy
 from mcusim.memory.cache.outside_policy import OUTSIDE, bind
 from mcusim.memory.ports import core_data, replay
 from mcusim.memory.ports.replay import stream_of
 from mcusim.memory.state_layout import AddressRange, CacheState, CodeSweep
 from mcusim.memory.system import MemorySystem
+from mcusim.plug_ins import load
 from tests.support.boards.cache_reference import LINE, Reference
 from tests.support.cases import few, sampled
 from tests.support.code.single_access_core import F746, board
@@ -183,6 +185,19 @@ def test_policies_come_from_files_by_turns(tmp_path: Path, monkeypatch: pytest.M
     assert bind(str(tmp_path / "newest.py")) == bind(str(tmp_path / "oldest.py")) >= OUTSIDE
 
 
+def test_what_a_file_has_from_elsewhere_is_part_of_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a stored object would be that of another value."""
+    file = tmp_path / "policy.py"
+    text = NEWEST.replace("\n\n\n@", '\nimport os\n\nSTEP = int(os.environ["STEP"])\n\n\n@')
+    file.write_text(text.replace("index in range(first, first + cache.ways)", "index in range(first, first + STEP)"))
+    digests = set()
+    for step in ("2", "4", "2"):
+        monkeypatch.setenv("STEP", step)
+        module, _, _ = load(outside_policy.KIND, file)
+        digests.add(outside_policy._stored_as(outside_policy._functions(module, "policy")))
+    assert len(digests) == 2
+
+
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
@@ -193,6 +208,7 @@ def test_policies_come_from_files_by_turns(tmp_path: Path, monkeypatch: pytest.M
             r"has a native function victim\(MemoryState, CacheState, int\) -> CacheLine",
         ),
         (NEWEST.replace("cache.ways", "cache.nothing"), "cannot be compiled: .*has no field 'nothing'"),
+        (NEWEST.replace("first: int", "first"), r"has a native function victim\("),
         (NEWEST.replace("@inlined", ""), r"has a native function victim\("),
     ],
 )
