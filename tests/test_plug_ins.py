@@ -217,6 +217,21 @@ def test_a_replacement_by_path(folder: Path, capsys: pytest.CaptureFixture[str])
     assert "is another one from outside than cache.data's; both may have the same" in one_error(capsys)
 
 
+def test_a_file_that_a_command_names_is_not_run_when_it_changed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "own.py").write_text(NEWEST)
+    run("-p", "external", "-m", F746, "--set", "cache.data.replacement=own.py")
+    assert main(["run", "--again", "r.json"]) == 0
+    (folder / "own.py").write_text("raise SystemExit('it is run')\n")
+    capsys.readouterr()
+    assert main(["run", "--again", "r.json"]) == 2
+    assert one_error(capsys) == "error: r.json: its own.py is another file now"
+    (folder / "own.py").unlink()
+    assert main(["run", "--again", "r.json"]) == 2
+    assert "its command names own.py, from the folder that it was run in: No such file" in one_error(capsys)
+
+
 PAGE = """from mcusim.report.html.pages import RunPage
 
 

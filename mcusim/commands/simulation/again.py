@@ -15,6 +15,7 @@ import mcusim
 from mcusim.commands.shared.output import Output, fail
 from mcusim.commands.shared.progress import spinner
 from mcusim.errors import InputError
+from mcusim.plug_ins import file_sha256
 from mcusim.results.saved.repeated import Repeated, read_document, repeated
 from mcusim.text import columns, wrapped
 
@@ -35,6 +36,7 @@ def run_again(path: Path, model: str | None, output: Output) -> int:
     """
     before = read_document(path)
     words = _words(path, before, model)
+    _require_files(path, before, words)
     with spinner(f"running {words[0]} again"):
         after = _run(words)
     result = repeated(before, after, str(path))
@@ -61,6 +63,27 @@ def _words(path: Path, document: dict[str, Any], model: str | None) -> list[str]
     name, options = (words[-1], words[2:-2]) if words[-2] == "--" else (words[2], words[3:])
     name = model or name
     return [name, *options] if not name.startswith("-") else [*options, "--", name]
+
+
+def _require_files(path: Path, document: dict[str, Any], words: Sequence[str]) -> None:
+    """Python that the command names is what it was, before any of it runs."""
+    recorded = document["made"].get("plug_ins")
+    known = {each.get("sha256") for each in recorded or [] if isinstance(each, dict)} if _is_list(recorded) else set()
+    for name in (word.rpartition("=")[2] for word in words):
+        if not name.endswith(".py"):
+            continue
+        try:
+            digest = file_sha256(name)
+        except OSError as error:
+            raise InputError(
+                f"{path}: its command names {name}, from the folder that it was run in: {error.strerror or error}"
+            ) from None
+        if digest not in known:
+            raise InputError(f"{path}: its {Path(name).name} is another file now")
+
+
+def _is_list(value: object) -> bool:
+    return value is None or isinstance(value, list)
 
 
 def _run(words: Sequence[str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from mcusim.errors import ModelError
 from mcusim.model.graph import Graph
+from mcusim.model.operators import is_opaque
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes, unmade
 
 LARGEST = 2**31  # offsets are int32
@@ -17,7 +18,9 @@ LARGEST = 2**31  # offsets are int32
 def offline_offsets(graph: Graph) -> Mapping[int, int]:
     """The planned offset of each activation of ``graph``, by tensor; those left to the planner are not in it.
 
-    Tensors may share bytes where one is computed in place of the other, and with an accelerator's scratch memory.
+    Tensors may share bytes where one is computed in place of the other, the input and the output of an operator that is
+    not known (an accelerator's compiler knows when its command stream reads and writes), and with an accelerator's
+    scratch memory.
     Raises ModelError for a graph without a plan, a plan for another number of tensors, an offset out of range, and
     tensors in each other's bytes. Not modelled: what the plan says of constants, which TFLM does not read either.
     """
@@ -44,9 +47,10 @@ def _check_apart(graph: Graph, lives: list[Lifetime], plan: tuple[int, ...]) -> 
         alive = [other for other in alive if other.last >= life.first]
         for other in alive:
             start = plan[other.tensor]
-            shared = together[life.tensor] == together[other.tensor] and start == low
+            op = graph.operators[max(life.first, 0)]
+            overwritten = together[life.tensor] == together[other.tensor] and start == low
+            shared = overwritten or (is_opaque(op.type) and other.last == life.first)
             if start < high and low < start + other.bytes and not shared:
-                op = graph.operators[life.first]
                 both = f"{_tensor(graph, other)} at offset {start:,} and {_tensor(graph, life)} at {low:,}"
                 raise _wrong(graph, f"puts {both}, both in use at operator {op.index} {op.type}")
         alive.append(life)

@@ -69,7 +69,6 @@ def _cut(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Without what Markdown or HTML would take for its own, on one line."""
-    return " ".join(
-        "".join(f"\\{c}" if c in "\\`*_{}[]<>|#" else c for c in text if c.isprintable() or c.isspace()).split()
-    )
+    """Without what Markdown or HTML would take for its own, on one line; nobody is mentioned by an @."""
+    escaped = "".join(f"\\{c}" if c in "\\`*_{}[]<>|#" else c for c in text if c.isprintable() or c.isspace())
+    return " ".join(escaped.split()).replace("@", "@\u200b")  # a space of no width

@@ -12,7 +12,7 @@ from typing import Any
 from mcusim.display import Displayed
 from mcusim.errors import InputError
 from mcusim.files import read_guarded, utf8_text
-from mcusim.results.saved.saved_run import LARGEST_FILE, saved_run
+from mcusim.results.saved.saved_run import LARGEST_FILE, no_constant, saved_run
 
 MADE = "made"  # what says where a file comes from, which nothing compares
 NEAR = 1e-9  # of a figure that is no whole number: libraries round differently
@@ -51,7 +51,7 @@ def read_document(path: Path) -> dict[str, Any]:
     shown = str(path)[:200]
     text = utf8_text(read_guarded(path, LARGEST_FILE, InputError, shown=shown, too_large=_TOO_LARGE), InputError, shown)
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_constant=no_constant)
     except (ValueError, RecursionError):
         raise InputError(f"{shown}: not JSON") from None
     if isinstance(document, dict) and {"replay", "emulate", MADE} <= document.keys():

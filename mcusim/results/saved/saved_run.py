@@ -75,7 +75,7 @@ def read_run(path: str | Path) -> SavedRun:
     data = read_guarded(Path(path), LARGEST_FILE, InputError, shown=shown, too_large="; no run is that large")
     text = utf8_text(data, InputError, shown)
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=no_constant)
     except RecursionError:
         raise InputError(f"{shown}: not the JSON of a run: nested too deeply") from None
     except ValueError as error:
@@ -83,7 +83,8 @@ def read_run(path: str | Path) -> SavedRun:
     return saved_run(value, shown)
 
 
-def _no_constant(name: str) -> float:
+def no_constant(name: str) -> float:
+    """NaN and infinities are none."""
     raise ValueError(f"{name} is no number of JSON")
 
 

@@ -104,6 +104,8 @@ def test_memory_of_what_does_not_run(name: str, tmp_path: Path, capsys: pytest.C
     assert max(map(len, text.splitlines())) <= 80 and "UNKNOWN" not in text and f" {macs:,}" in text
     assert main(["memory", str(path), "--machine", "nucleo-g474re", "--max-sram", "8 KiB"]) == 0
     text = " ".join(capsys.readouterr().out.split())
+    if name == "grouped":
+        assert ", scratch 0 B, " in text
     left_out = f"scratch buffers of {name.replace('grouped', 'CONV_2D')}, " if name in _SCRATCH_UNKNOWN else ""
     assert text.startswith("fits: ") and f"not counted: {left_out}the stack" in text
     refused = load_model(path, strict=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,17 @@ import tflite
 
 from mcusim.errors import ModelError, UsageError
 from mcusim.model import Graph, load_model
+from mcusim.model.operators import opaque
 from mcusim.model.reordered import with_order
 from mcusim.model.tflite.offline_plan import OFFLINE_PLAN, with_offline_plan, without_offline_plan
 from mcusim.model.tflite.tflite_writer import write_tflite
 from mcusim.plan.allocators import optimal
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock
+from mcusim.plan.allocators.offline import offline_offsets
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.run_config.input_tensors import random_inputs
 from tests.support.graphs.litert import LiteRT
-from tests.support.graphs.small_graphs import in_place_graph
+from tests.support.graphs.small_graphs import activation, in_place_graph, one_operator
 from tests.support.graphs.tflite_damage import CORRUPTIONS
 from tests.support.graphs.tflm import TFLM
 from tests.support.kernels.emulated_networks import litert_file
@@ -103,6 +106,19 @@ def test_tensors_may_lie_in_one_place(offsets: Sequence[int], head: int) -> None
     own, ours = TFLM(data), TFLM(with_offline_plan(data, "small", offsets))
     assert (own.head, ours.head) == (12_288, head)
     assert own.run(*inputs)[0].tobytes() == ours.run(*inputs)[0].tobytes()
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_accelerator_may_write_over_its_input(known: bool) -> None:
+    """Its compiler knows in what order its commands read and write; of TFLite's own operators nobody does."""
+    kind = "SOFTMAX" if known else opaque("CUSTOM(ethos-u)")
+    graph = one_operator(kind, [activation((1, 64))], [activation((1, 64))])
+    graph = replace(graph, offline_plan=(16, 0))
+    if known:
+        with pytest.raises(ModelError, match=r"at offset 16 and .* at 0, both in use at operator 0 SOFTMAX"):
+            offline_offsets(graph)
+    else:
+        assert offline_offsets(graph) == {0: 16, 1: 0}
 
 
 def test_a_residual_network_adds_in_place() -> None:

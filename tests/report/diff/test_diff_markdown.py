@@ -60,4 +60,4 @@ def test_refused(words: list[str], error: str, runs: None, capsys: pytest.Captur
 
 
 def test_names_are_no_markup() -> None:
-    assert plain("a|b *c* <i>`d`\n# e\u202e") == "a\\|b \\*c\\* \\<i\\>\\`d\\` \\# e"
+    assert plain("a|b *c* <i>`d`\n# e\u202e @f") == "a\\|b \\*c\\* \\<i\\>\\`d\\` \\# e @\u200bf"
