@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from mcusim.errors import ModelError
 from mcusim.machine.description import Machine
-from mcusim.model.geometry import groups_of
 from mcusim.model.graph import Graph
 from mcusim.model.reordered import reordered
 from mcusim.plan import PlanOptions, plan_options
@@ -68,11 +67,10 @@ def _needs(graph: Graph, kernels: Kernels, runtime: Runtime) -> MemoryNeeds | No
 
 def _with_refused(graph: Graph, need: MemoryNeeds | None, runtime: Runtime) -> MemoryNeeds | None:
     """With what the runtime's reference kernels have in scratch for operators that nothing here runs, as filters of
-    int4 unpacked; convolutions in groups have theirs alone."""
+    int4 unpacked."""
     if need is None or not graph.refused:
         return need
-    grouped = [groups_of(graph, op) > 1 for op in graph.operators]
-    scratch = [0 if own else size for own, size in zip(grouped, need.scratch, strict=True)]
+    scratch = [*need.scratch]
     for request in runtime.requests(graph):
         step = request.first - 2  # behind what nobody reads, and the inputs
         if request.kind == "scratch" and step in graph.refused:

@@ -23,6 +23,7 @@ from mcusim.kernels.compiler import SETS
 from mcusim.kernels.kernel_set import Kernel, KernelSet
 from mcusim.model import geometry
 from mcusim.model.graph import Graph, Operator
+from mcusim.model.matrix_shapes import copies_bytes
 from mcusim.model.operators import OPERATORS, shown_type
 
 
@@ -62,6 +63,8 @@ def _cannot(graph: Graph, op: Operator, error: UnsupportedError) -> UnsupportedE
 def node_of(graph: Graph, op: Operator, kernel: Kernel, memory: Memory) -> Node:
     """``op`` as C. Adds its constants to ``memory``. Raises UnsupportedError with operator and shapes, ModelError."""
     try:
+        if op.traits.multiplies and copies_bytes(graph, op):
+            raise UnsupportedError("it has a side that is transposed, for which generated code has no memory")
         places = _places(graph, op, kernel, memory)
         parts = [call_bytes(graph, op, places, part=part) for part in range(calls(op))]
     except UnsupportedError as error:

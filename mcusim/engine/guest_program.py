@@ -112,6 +112,8 @@ class GuestProgram:
             places = P.Places(at, inputs, [span.address for span in outputs], **addresses)
             written = [*(outputs[part : part + 1] if P.calls(op) > 1 else outputs)]
             written += [*self.spans(task, "scratch"), *self.spans(task, "state")]
+            if op.traits.multiplies:  # transposed copies lie behind the structure
+                written.append(Span("", at, size))
             calls.append((at, P.call_bytes(self.graph, op, places, task.rows, part), written))
         return calls
 

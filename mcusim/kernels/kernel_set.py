@@ -21,7 +21,7 @@ from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of
 from mcusim.kernels.scratch_formula import check_formula, evaluate
 from mcusim.machine.cores import CORES
-from mcusim.model.geometry import Geometry
+from mcusim.model.geometry import GROUPED, Geometry
 from mcusim.model.operators import OPERATORS
 from mcusim.units import quoted
 
@@ -42,7 +42,7 @@ _LINE = ("symbol", "layout", "scratch", "in_place", "filter_order", "quick", "di
 FILTER_ORDERS = ("", "chw")
 FILTERS, CHANNELS, SUM, PRODUCT = QUICK = "filters", "channels", "sum", "product"
 _NAMED = "int8|uint8|int16|int32|int64|float32"
-_TYPES = re.compile(rf"({_NAMED})(_to_({_NAMED}))?")
+_TYPES = re.compile(rf"({_NAMED})(_to_({_NAMED})|{GROUPED})?")
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,8 @@ def _operator(path: Path, operator: str, lines: object) -> list[Kernel]:
         at = f"{key}.{types[:80]}"
         if not _TYPES.fullmatch(types):
             raise InputError(
-                f"{path}: {at}: types are {_NAMED.replace('|', ', ')}, or two of them as in int8_to_float32"
+                f"{path}: {at}: types are {_NAMED.replace('|', ', ')}, two of them as in int8_to_float32, or {GROUPED}"
+                " behind one"
             )
         if not isinstance(line, dict):
             raise _wrong(path, at, line, 'must be a table such as { symbol = "...", layout = "..." }')

@@ -3,7 +3,8 @@ does not.
 
 Each part is an operator with its own filters, biases and scales; what they compute is joined along the channels. The
 values are those of the whole operator, as each channel is computed from its own filter alone. Not modelled: parts of
-depthwise convolutions, whose channels have inputs of their own; parts that write straight into the joined tensor.
+convolutions in groups and of depthwise ones, whose channels have inputs of their own; parts that write straight into
+the joined tensor.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mcusim.errors import UsageError
+from mcusim.model.geometry import groups_of
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
 from mcusim.model.operators import JOIN
 from mcusim.units import quoted
@@ -50,6 +52,8 @@ def channel_tileable(graph: Graph, op: Operator) -> str | None:
     """None for an operator that can run on parts of its output channels, or why it cannot."""
     if not op.traits.parametric or op.traits.depthwise or op.traits.keeps_state or len(op.outputs) != 1:
         return "it has no filter for each channel of its output"
+    if groups_of(graph, op) > 1:
+        return "its channels have inputs of their own, by groups"
     constants = [graph.tensors[t] for t in op.inputs[1:3] if t >= 0]
     channels = graph.tensors[op.outputs[0]].shape[-1]
     if len(op.inputs) > 3 or any(t.data is None or t.shape[0] != channels for t in constants):

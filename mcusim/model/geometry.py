@@ -24,7 +24,8 @@ class Geometry:
     input and output, ``uint8``, or of both where they differ, ``int8_to_float32``. ``slow_channels``: how many output
     channels the planned kernel does not rescale in its quick way, ``clamped``: 1 where it clamps outputs in a pass of
     their own (both: :mod:`mcusim.kernels.calls.rescaling`). ``paddings``: of a PAD of more than height and width, or of
-    another rank, by axis the elements before, of the input and of the output.
+    another rank, by axis the elements before, of the input and of the output. ``groups`` of a CONV_2D: each output
+    channel is computed from its group's part of the input's channels, and ``types`` end in ``_grouped``.
     """
 
     type: str
@@ -52,6 +53,7 @@ class Geometry:
     slow_channels: int = 0
     clamped: int = 0
     paddings: tuple[tuple[int, int, int], ...] = ()
+    groups: int = 1
 
     @property
     def traits(self) -> Traits:
@@ -60,12 +62,14 @@ class Geometry:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of parametric operators (convolutions, fully connected layers) and of those with state;
-        0 for the rest."""
+        """Multiply-accumulates of parametric operators (convolutions, fully connected layers), of matrices and of
+        operators with state; 0 for the rest."""
         if self.traits.gates:
             return self.batch * self.out_h * self.traits.gates * self.out_c * (self.in_c + self.out_c)
         if self.traits.filters_in_time:
             return self.batch * self.out_c * self.depth_multiplier * (self.in_c + self.kernel_w)
+        if self.traits.multiplies:
+            return self.batch * self.out_h * self.out_c * self.in_c
         if not self.traits.parametric:
             return 0
         pixels = self.in_h * self.in_w if self.traits.transposed else self.out_h * self.out_w
@@ -75,8 +79,13 @@ class Geometry:
             * self.out_c
             * self.kernel_h
             * self.kernel_w
-            * (1 if self.traits.depthwise else self.in_c)
+            * (1 if self.traits.depthwise else self.filter_c)
         )
+
+    @property
+    def filter_c(self) -> int:
+        """Channels of a convolution's filter."""
+        return self.in_c // self.groups
 
     @property
     def in_batch(self) -> int:
@@ -112,6 +121,7 @@ def whole(geometry: Geometry) -> Tile:
     return Tile(0, geometry.out_h, 0, geometry.in_h)
 
 
+GROUPED = "_grouped"  # behind the types of a convolution in groups, which has a kernel of its own
 FLAT = ("elements", "split")  # rules of operators whose elements are all in ``c``
 
 
@@ -151,6 +161,8 @@ def geometry(graph: Graph, operator: Operator) -> Geometry:
     common["item"] = max(item_bytes(tensor.dtype) or 1 for tensor in (main, outputs[0]))
     first, last = main.dtype, outputs[0].dtype
     common["types"] = first if first == last else f"{first}_to_{last}"
+    if groups_of(graph, operator) > 1:
+        common |= {"groups": groups_of(graph, operator), "types": f"{common['types']}{GROUPED}"}
     rule = OPERATORS[operator.type].rule if operator.type in OPERATORS else ""
     sizes = LOOP_NESTS[rule](graph, operator) if rule in LOOP_NESTS else {}
     if sizes:
@@ -163,7 +175,7 @@ def geometry(graph: Graph, operator: Operator) -> Geometry:
 
 
 def groups_of(graph: Graph, operator: Operator) -> int:
-    """Of a convolution: each output channel is computed from that part of the input's channels. 1 for all others."""
+    """Of a convolution: how many parts its input's channels have, each for outputs of its own. 1 for all others."""
     traits = operator.traits
     if not (traits.parametric and traits.windowed) or traits.depthwise or traits.transposed:
         return 1
@@ -172,12 +184,12 @@ def groups_of(graph: Graph, operator: Operator) -> int:
 
 
 def operator_macs(graph: Graph, operator: Operator) -> int:
-    """Multiply-accumulates of an operator: of convolutions and fully connected layers."""
-    return geometry(graph, operator).macs // groups_of(graph, operator)
+    """Multiply-accumulates of an operator (:attr:`Geometry.macs`)."""
+    return geometry(graph, operator).macs
 
 
 def graph_macs(graph: Graph) -> int:
-    """Multiply-accumulates of one inference: convolutions and fully connected layers only."""
+    """Multiply-accumulates of one inference."""
     return sum(operator_macs(graph, op) for op in graph.operators)
 
 

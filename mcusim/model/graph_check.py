@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mcusim.errors import ModelError, UnsupportedError
-from mcusim.model.geometry import groups_of
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
 from mcusim.model.operators import LARGEST_WINDOW, OPERATORS, OperatorSpec, shown_type
 from mcusim.model.shapes import check_shapes
@@ -157,12 +156,6 @@ def _operator(graph: Graph, op: Operator) -> None:
     _types(op, inputs, outputs)
     _scales(op, inputs, outputs)
     check_shapes(spec.rule, inputs, op.options, [t.shape for t in outputs])
-    groups = groups_of(graph, op)
-    if groups > 1:
-        raise ModelError(
-            f"filter has {inputs[1].shape[3]} input channels, the input has {inputs[0].shape[3]} (groups are not"
-            " supported)"
-        )
     window = max(inputs[1].shape[1:3]) if op.traits.parametric and len(inputs[1].shape) == 4 else 1
     if window > LARGEST_WINDOW:
         raise ModelError(f"a window of {window:,} is larger than {LARGEST_WINDOW:,}")

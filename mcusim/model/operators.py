@@ -47,7 +47,7 @@ DEFAULTS = {
     "axis": 0, "batch_dims": 0, "depth_multiplier": 0, "dilation_h": 1, "dilation_w": 1, "align_corners": False,
     "half_pixel_centers": False, "begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
     "shrink_axis_mask": 0, "cell_clip": 0.0, "time_major": False, "pot_scale_int16": True, "output_type": 0, "mode": 0,
-    "in_type": 0, "out_type": 0,
+    "in_type": 0, "out_type": 0, "adj_x": False, "adj_y": False,
 }  # fmt: skip
 
 
@@ -95,6 +95,7 @@ _EXTREMUM = OperatorSpec((2, 2), "reduce", "mean", _EXTREME, *_REDUCED)
 _PAIRS = Traits(broadcast=True, elementwise=True, types=_BYTES, costed_as="elementwise")
 _ELEMENT = Traits(elementwise=True, costed_as="elementwise")
 _PLACE = Traits(types=_BYTES, output_types=("int32", "int64"), costed_as="elementwise")
+_STATE = Traits(copies_state=True, types=(*QUANTIZED, "float32"))
 _TYPE = {"output_type": "OutputType"}
 
 OPERATORS: dict[str, OperatorSpec] = {
@@ -225,8 +226,8 @@ OPERATORS: dict[str, OperatorSpec] = {
         fields=_ACTIVATION | {"cell_clip": "CellClip", "time_major": "TimeMajor"},
         traits=Traits(keeps_state=True, gates=4),
     ),
-    "READ_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),
-    "ASSIGN_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),
+    "READ_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=_STATE),
+    "ASSIGN_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=_STATE),
     "TRANSPOSE_CONV": OperatorSpec(
         (3, 4), "transpose_conv", "conv", constants=(1, 3), needs_table=True, table="TransposeConvOptions",
         fields=_STRIDES | _ACTIVATION,
@@ -294,6 +295,14 @@ OPERATORS: dict[str, OperatorSpec] = {
     "TILE": OperatorSpec(
         (2, 2), "tile", "move", constants=(1,), traits=Traits(selects=True, repeats=True, computes="tile")
     ),
+    "BATCH_MATMUL": OperatorSpec(
+        (2, 2), "batch_matmul", "batch_matmul", table="BatchMatMulOptions", fields={"adj_x": "AdjX", "adj_y": "AdjY"},
+        traits=Traits(constants=True, multiplies=True, types=("int8", "int16")),
+    ),
+    "ZEROS_LIKE": OperatorSpec(
+        (1, 1), "same", "move", int8_version=1,
+        traits=Traits(fills=True, types=("int8", "int32", "float32")),
+    ),
     "BROADCAST_TO": OperatorSpec(
         (2, 2), "broadcast_to", "move", constants=(1,), traits=Traits(selects=True, rows=True)
     ),
@@ -307,10 +316,10 @@ _ELEMENTWISE_WITHOUT_ENTRY = frozenset((
 # what TensorFlow Lite Micro has a kernel for and the reader has no entry; of those that ask for scratch buffers the
 # rule of :mod:`mcusim.runtime.tflm` (its python_ops_resolver.cc, and RequestScratchBufferInArena in its kernels)
 _IN_INTERPRETER = frozenset((
-    "ABS", "BATCH_MATMUL", "BROADCAST_ARGS", "CALL_ONCE", "CEIL", "COS", "CUMSUM", "DYNAMIC_UPDATE_SLICE",
+    "ABS", "BROADCAST_ARGS", "CALL_ONCE", "CEIL", "COS", "CUMSUM", "DYNAMIC_UPDATE_SLICE",
     "EMBEDDING_LOOKUP", "EQUAL", "EXP", "FILL", "FLOOR", "FLOOR_MOD", "GREATER", "GREATER_EQUAL", "L2_POOL_2D", "LESS",
     "LESS_EQUAL", "LOG", "LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "NEG", "NOT_EQUAL", "REVERSE_V2", "ROUND", "RSQRT",
-    "SELECT_V2", "SHAPE", "SIN", "SQUARE", "VAR_HANDLE", "ZEROS_LIKE",
+    "SELECT_V2", "SHAPE", "SIN", "SQUARE", "VAR_HANDLE",
     *(f"CUSTOM(Signal{name})" for name in (
         "Delay", "Energy", "FftAutoScale", "FilterBank", "FilterBankLog", "FilterBankSpectralSubtraction",
         "FilterBankSquareRoot", "Framer", "Irfft", "OverlapAdd", "PCAN", "Stacker", "Window",

@@ -14,6 +14,7 @@ from math import prod
 from typing import Any
 
 from mcusim.errors import ModelError
+from mcusim.model import matrix_shapes as M
 from mcusim.model import rearranged_shapes as R
 from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.shape_checks import Inputs, Options, Shape, axis_of, constant_integers, rank4
@@ -183,7 +184,7 @@ RULES: dict[str, Callable[[Inputs, Options], list[Shape]]] = {
     "concatenation": concatenation, "pool": pool, "mean": mean, "pad": pad, "slice": slice_,
     "strided_slice": strided_slice, "split": split, "transpose": transpose, "resize": resize, "same": same,
     "svdf": svdf, "lstm": lstm,
-    "reduce": mean, **R.RULES,
+    "reduce": mean, "batch_matmul": M.batch_matmul, **R.RULES,
 }  # fmt: skip
 
 
@@ -314,6 +315,7 @@ def _lstm(graph: Graph, op: Operator) -> dict[str, int]:
 
 LOOP_NESTS: dict[str, Callable[[Graph, Operator], dict[str, Any]]] = {
     "conv": _convolution, "depthwise": _convolution, "fully_connected": _fully_connected, "mean": _mean, "pad": _pads,
-    "pool": _pool, "svdf": _svdf, "lstm": _lstm, "transpose_conv": _transposed, **R.NESTS,
+    "pool": _pool, "svdf": _svdf, "lstm": _lstm, "transpose_conv": _transposed,
+    "batch_matmul": M.batch_matmul_nest, **R.NESTS,
 }  # fmt: skip
 """Loop nests by rule: fields of a geometry that differ from those of input and output shape; none for odd ranks."""

@@ -33,6 +33,8 @@ class Traits:
     * ``mirrors``: it writes what is around its input from the input
     * ``repeats``: it writes the same elements several times
     * ``rows``: it copies rows, whose length its loop nest has
+    * ``multiplies``: matrices of its first input are multiplied with those of its second
+    * ``fills``: it writes zeros, whatever its input has
     * ``constants``: an input that is constant is data all the same
     * ``data_input``: the position of the first input that is data
     * ``copies_state``: it copies between a variable and an activation
@@ -66,6 +68,8 @@ class Traits:
     mirrors: bool = False
     repeats: bool = False
     rows: bool = False
+    multiplies: bool = False
+    fills: bool = False
     constants: bool = False
     data_input: int = 0
     copies_state: bool = False

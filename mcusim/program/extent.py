@@ -18,8 +18,8 @@ def check_extent(task: Compute) -> None:
 
     Bytes are checked from below, over all operands of a role (SPLIT has several outputs), of a CONCATENATION over all
     inputs together; types without a kernel window count one byte an element, since their inputs and outputs may differ
-    in type. Not modelled: further inputs of other types (``input1``, ``inputN``) and the first of element-wise types,
-    which broadcasting may shorten, and the size of scratch.
+    in type. Not modelled: further inputs of other types (``input1``, ``inputN``) and the first of element-wise types
+    and BATCH_MATMUL, which broadcasting may shorten, and the size of scratch.
     """
     g, rows = task.geometry, task.rows
     if max(g.in_h, g.in_w, g.out_h, g.out_w) > LONGEST:
@@ -55,7 +55,7 @@ def needed_bytes(task: Compute) -> dict[Role, int]:
         "output": g.batch * rows.out_rows * g.out_w * g.out_c * item,
         "filter": _filter_bytes(g),
     }
-    if g.traits.broadcast:
+    if g.traits.broadcast or g.traits.multiplies:
         del needs["input0"]
     if g.traits.joins:
         needs["input0"] = needs["output"]
@@ -69,16 +69,16 @@ def steps(task: Compute) -> int:
         return g.macs
     outputs = g.batch * task.rows.out_rows * g.out_w * g.out_c
     window = g.kernel_h * g.kernel_w if _has_window(g) else 1
-    if g.traits.keeps_state:
+    if g.traits.keeps_state or g.traits.multiplies:
         return max(g.macs, outputs)
-    return outputs * window * (g.in_c if g.traits.parametric and not g.traits.depthwise else 1)
+    return outputs * window * (g.filter_c if g.traits.parametric and not g.traits.depthwise else 1)
 
 
 def _filter_bytes(g: Geometry) -> int:
     """Bytes of an int8 filter."""
     if not g.traits.parametric:
         return 0
-    return g.kernel_h * g.kernel_w * g.out_c * (1 if g.traits.depthwise else g.in_c)
+    return g.kernel_h * g.kernel_w * g.out_c * (1 if g.traits.depthwise else g.filter_c)
 
 
 def _has_window(g: Geometry) -> bool:

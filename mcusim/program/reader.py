@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar, get_args
 
 from mcusim.errors import ProgramError
 from mcusim.files import read_guarded, without_mark
-from mcusim.model.geometry import Geometry, Tile
+from mcusim.model.geometry import GROUPED, Geometry, Tile
 from mcusim.model.strided_copy import AXES
 from mcusim.program import field_readers as f
 from mcusim.program.program import (
@@ -72,6 +72,7 @@ GEOMETRY = (
     "slow_channels",
     "clamped",
     "paddings",
+    "groups",
 )
 TASK = ("id", "do", "lane", "op", "tile")
 OWN_KEYS = {
@@ -295,12 +296,25 @@ def _geometry(value: Any) -> Geometry:
         f.whole(v.get("slow_channels", 0), "slow_channels", ends[5] + 1),
         f.whole(v.get("clamped", 0), "clamped", 2),
         tuple(_padding(axis) for axis in f.items(v.get("paddings", []), "paddings")),
+        f.whole(v.get("groups", 1), "groups", f.SIZE, 1),
     ]
     g = Geometry(f.text(v["type"], "operator type"), *shape)
+    _check_groups(g)
     _check_paddings(g)
     if max(g.in_bytes, g.out_bytes) >= f.ADDRESSES or g.macs >= 1 << 48:
         raise f.FieldError("geometry is larger than 32-bit addresses and 2^48 MACs allow")
     return g
+
+
+def _check_groups(g: Geometry) -> None:
+    """Are ``groups`` those of a CONV_2D whose types say so?"""
+    plain = g.traits.per_channel and g.traits.windowed and not g.traits.depthwise
+    if (g.groups > 1) != g.types.endswith(GROUPED) or (g.groups > 1 and not plain):
+        raise f.FieldError(
+            f"groups {g.groups} of {g.type} of {g.types}: a CONV_2D in groups has types that end in {GROUPED}"
+        )
+    if g.in_c % g.groups or g.out_c % g.groups:
+        raise f.FieldError(f"groups {g.groups} do not divide {g.in_c} input and {g.out_c} output channels")
 
 
 def _check_paddings(g: Geometry) -> None:

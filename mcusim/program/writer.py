@@ -31,12 +31,11 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
 * ``after``: list of ids of earlier lines; left out when empty
 * ``compute``: ``tiles`` (how many the operator has); ``geometry`` (``type``, ``in`` and ``out`` as ``[h, w, c]``, and
   where they differ from the default ``batch`` 1, ``kernel`` [1, 1], ``stride`` [1, 1], ``dilation`` [1, 1],
-  ``pad`` [top 0, bottom 0, left 0, right 0], ``depth_multiplier`` 1, ``inputs`` 1, ``item`` 1, ``types`` int8,
-  ``slow_channels`` 0, output channels outside of a quick way that the kernel has, ``clamped`` 0, 1 for a pass that
-  clamps the outputs, ``paddings``, of a PAD of more than height and width a list of ``[before, input, output]``
-  elements by axis); ``rows`` as ``[out_row,
-  out_rows, in_row, in_rows]``; ``operands``, a list of ``[role, access, region, address, bytes]`` with access ``r``,
-  ``w`` or ``rw``.
+  ``pad`` [top 0, bottom 0, left 0, right 0], ``depth_multiplier`` 1, ``inputs`` 1, ``item`` 1, ``groups`` 1, ``types``
+  int8, ``slow_channels`` 0, output channels outside of a quick way that the kernel has, ``clamped`` 0, 1 for a pass
+  that clamps the outputs, ``paddings``, of a PAD of more than height and width a list of ``[before, input, output]``
+  elements by axis); ``rows`` as ``[out_row, out_rows, in_row, in_rows]``; ``operands``, a list of ``[role, access,
+  region, address, bytes]`` with access ``r``, ``w`` or ``rw``.
 * ``transfer``: ``kind`` (input, input1, filter, bias, multiplier, shift, output), spans ``from`` and ``to``,
   ``request``, ``part`` and ``parts`` (of a request that was split), ``priority`` (higher pre-empts lower). One that
   firmware started has its stream's ``setting``: ``beat``, ``burst``, ``to_beat``, ``to_burst``, ``threshold`` and
@@ -176,7 +175,13 @@ def _geometry(g: Geometry) -> dict[str, Any]:
     pad = [getattr(g, name) for name in PADS]
     if any(pad):
         fields["pad"] = pad
-    ones = {"batch": g.batch, "depth_multiplier": g.depth_multiplier, "inputs": g.inputs, "item": g.item}
+    ones = {
+        "batch": g.batch,
+        "depth_multiplier": g.depth_multiplier,
+        "inputs": g.inputs,
+        "item": g.item,
+        "groups": g.groups,
+    }
     fields |= {key: value for key, value in ones.items() if value != 1}
     fields |= {key: getattr(g, key) for key in OF_KERNEL if getattr(g, key)}
     fields |= {"paddings": [list(axis) for axis in g.paddings]} if g.paddings else {}

@@ -16,6 +16,7 @@ from functools import partial
 from mcusim.errors import UnsupportedError
 from mcusim.kernels.calls.call_bytes import call_size, calls, types
 from mcusim.kernels.calls.rescaling import geometry_for
+from mcusim.kernels.calls.structs import layout_of
 from mcusim.kernels.cost.fitted.families import family
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet
@@ -64,8 +65,13 @@ def costs_of(kernels: Profile | KernelSet, runtime: Runtime | None = None) -> Co
         profile.node_bytes,
         profile.rest is not None,
         lambda graph, op, g: profile.scratch_bytes(g),
-        lambda graph, op: profile.node_bytes,
+        lambda graph, op: max(profile.node_bytes, _copied(graph, op)),
     )
+
+
+def _copied(graph: Graph, op: Operator) -> int:
+    """Bytes of a call structure with the transposed copies that an interpreter keeps; 0 for operators without."""
+    return -(-call_size(graph, op, layout_of(op.type)) // _ALIGN) * _ALIGN if op.traits.multiplies else 0
 
 
 def _of_set(kernels: KernelSet, name: str, runtime: Runtime) -> Costs:

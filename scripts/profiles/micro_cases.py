@@ -72,7 +72,7 @@ def convolution(
     return m.graph(inputs, options, float(np.float32(0.06 * np.sqrt(taps))))
 
 
-def _sides(m: Maker, each: int) -> tuple[int, int]:
+def sides(m: Maker, each: int) -> tuple[int, int]:
     """Height and width so that the multiplications, ``each`` a pixel, stay within bounds."""
     pixels = max(1, m.macs // each)
     height = int(m.rng.integers(1, max(2, min(24, int(pixels**0.5)) + 1)))
@@ -81,7 +81,7 @@ def _sides(m: Maker, each: int) -> tuple[int, int]:
 
 def pointwise(m: Maker) -> Graph:
     depth, out = m.pick(*[w for w in WIDTHS if w % 4 == 0], 320), m.pick(*WIDTHS)
-    return convolution(m, (1, 1), (*_sides(m, depth * out), depth), out)
+    return convolution(m, (1, 1), (*sides(m, depth * out), depth), out)
 
 
 SIZES = ((3, 3), (3, 3), (5, 5), (7, 7), (1, 1), (10, 4), (1, 7), (2, 2), (3, 1))
@@ -93,7 +93,7 @@ def columns(m: Maker) -> Graph:
     stride = 2 if size == (1, 1) and depth % 4 == 0 else stride
     most = max(1, min(64, m.macs // (4 * size[0] * size[1] * depth)))
     out = m.pick(*[w for w in WIDTHS if w <= most])
-    height, width = _sides(m, size[0] * size[1] * depth * out // stride**2)
+    height, width = sides(m, size[0] * size[1] * depth * out // stride**2)
     return convolution(
         m,
         size,
@@ -106,7 +106,7 @@ def columns(m: Maker) -> Graph:
 
 def _depthwise(m: Maker, size: tuple[int, int], **more: Any) -> Graph:
     depth, stride = m.pick(*more.pop("depths", WIDTHS)), m.pick(*more.pop("strides", (1, 1, 2)))
-    height, width = _sides(m, 2 * size[0] * size[1] * depth * more.get("multiplier", 1))
+    height, width = sides(m, 2 * size[0] * size[1] * depth * more.get("multiplier", 1))
     room = more.get("dilation", 1)
     source = (height + room * (size[0] - 1), width + room * (size[1] - 1), depth)
     return convolution(
@@ -136,14 +136,14 @@ def depthwise_any(m: Maker) -> Graph:
 
 def dilated(m: Maker) -> Graph:
     depth, out = m.pick(1, 3, 4, 8, 16, 24), m.pick(1, 3, 8, 16)
-    height, width = _sides(m, 9 * depth * out)
+    height, width = sides(m, 9 * depth * out)
     return convolution(m, m.pick((3, 3), (1, 3)), (height + 4, width + 4, depth), out, 1, 2)
 
 
 def any_convolution(m: Maker) -> Graph:
     if m.pick(0, 1):
         depth, out = m.pick(*WIDTHS), m.pick(*WIDTHS)
-        return convolution(m, (1, 1), (*_sides(m, depth * out), depth), out, m.pick(1, 1, 2))
+        return convolution(m, (1, 1), (*sides(m, depth * out), depth), out, m.pick(1, 1, 2))
     return columns(m)
 
 
@@ -177,7 +177,7 @@ def extrema(m: Maker) -> Graph:
 
 def pool(m: Maker) -> Graph:
     size, stride, depth = m.pick((2, 2), (3, 3), (5, 5), (7, 7), (1, 4), (25, 5)), m.pick(1, 2, 2), m.pick(*WIDTHS)
-    height, width = _sides(m, 4 * size[0] * size[1] * depth)
+    height, width = sides(m, 4 * size[0] * size[1] * depth)
     options = _window(m, stride, m.pick("SAME", "VALID", "VALID")) | {"filter_h": size[0], "filter_w": size[1]}
     options["activation"] = "NONE"
     return m.graph([m.add((1, height + size[0] - 1, width + size[1] - 1, depth))], options)
@@ -406,17 +406,17 @@ DEPTHS = (8, 16, 24, 48)
 
 def of_a_depth(m: Maker) -> Graph:
     depth, out = m.pick(*DEPTHS), m.pick(*WIDTHS)
-    return unclamped(convolution(m, (1, 1), (*_sides(m, depth * out), depth), out))
+    return unclamped(convolution(m, (1, 1), (*sides(m, depth * out), depth), out))
 
 
 def of_any_depth(m: Maker) -> Graph:
     depth, out = m.pick(*[w for w in (*WIDTHS, 320) if w not in DEPTHS]), m.pick(*WIDTHS)
-    return unclamped(convolution(m, (1, 1), (*_sides(m, depth * out), depth), out))
+    return unclamped(convolution(m, (1, 1), (*sides(m, depth * out), depth), out))
 
 
 def of_an_image(m: Maker) -> Graph:
     out, stride = m.pick(8, 16, 24, 32, 40), m.pick(1, 2, 2)
-    height, width = _sides(m, 27 * out // stride**2)
+    height, width = sides(m, 27 * out // stride**2)
     return unclamped(convolution(m, (3, 3), (height + 2, width + 2, 3), out, stride, padding=m.pick("SAME", "VALID")))
 
 
@@ -461,7 +461,7 @@ def of_many_taps(m: Maker) -> Graph:
         ((3, 3), 29), ((3, 3), 33), ((5, 5), 11), ((5, 5), 18), ((7, 7), 6), ((7, 1), 41), ((1, 7), 62)
     )
     stride, out = m.pick(1, 1, 2), m.pick(*[width for width in WIDTHS if width <= 24])
-    height, width = _sides(m, size[0] * size[1] * depth * out // stride**2)
+    height, width = sides(m, size[0] * size[1] * depth * out // stride**2)
     source = (min(height, 8) + size[0] - 1, min(width, 8) + size[1] - 1, depth)
     return unclamped(convolution(m, size, source, out, stride, padding=m.pick("SAME", "VALID")))
 
@@ -484,7 +484,7 @@ def far_taps(m: Maker) -> Graph:
     """Dilated convolutions of few channels and many taps."""
     size, depth, out = m.pick((5, 5), (7, 7), (3, 3)), m.pick(1, 2, 3, 4, 6), m.pick(1, 2, 3, 4, 8)
     dilation = m.pick(2, 3)
-    height, width = _sides(m, size[0] * size[1] * depth * out)
+    height, width = sides(m, size[0] * size[1] * depth * out)
     source = (height + dilation * (size[0] - 1), width + dilation * (size[1] - 1), depth)
     return unclamped(convolution(m, size, source, out, 1, dilation, padding=m.pick("SAME", "VALID")))
 
@@ -501,13 +501,13 @@ def few_pixels(m: Maker) -> Graph:
 def of_few_channels(m: Maker) -> Graph:
     """Pointwise, of one to three groups of four elements."""
     depth, out = m.pick(1, 2, 3, 4, 4, 5, 6, 12), m.pick(1, 2, 3, 5, 8, 16, 24, 32, 48)
-    return unclamped(convolution(m, (1, 1), (*_sides(m, depth * out), depth), out))
+    return unclamped(convolution(m, (1, 1), (*sides(m, depth * out), depth), out))
 
 
 def of_odd_depth(m: Maker) -> Graph:
     """Pointwise, of pixels and filters most of which begin between words."""
     depth, out = m.pick(7, 9, 11, 15, 18, 19, 27, 27, 33, 50, 75, 79, 101), m.pick(1, 2, 4, 8, 16, 24, 32, 48)
-    return unclamped(convolution(m, (1, 1), (*_sides(m, depth * out), depth), out))
+    return unclamped(convolution(m, (1, 1), (*sides(m, depth * out), depth), out))
 
 
 def plainly(shapes: Callable[[Maker], Graph]) -> Callable[[Maker], Graph]:

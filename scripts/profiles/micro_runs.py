@@ -16,6 +16,7 @@ from mcusim.emulator.emulator import Emulator
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.calls.filter_bytes import filter_bytes
 from mcusim.kernels.calls.rescaling import geometry_for, parameters
+from mcusim.kernels.calls.structs import size_of
 from mcusim.kernels.cost.fitted import kinds as fitted
 from mcusim.kernels.cost.fitted.call import empty_call
 from mcusim.kernels.cost.fitted.nest_call import LEVELS
@@ -159,7 +160,11 @@ class Bench:
         places = P.Places(call, given, outputs, **more)
         self.emulator.write(call, P.call_bytes(graph, op, places))
         kind, sizes = self.kind(graph, op)
-        return self._call(kind, kernel.symbol, places, g, sizes)
+        measured = self._call(kind, kernel.symbol, places, g, sizes)
+        if not op.traits.multiplies:
+            return measured
+        end = size_of(kernel.layout)  # transposed copies are operands
+        return measured._replace(words={key: value for key, value in measured.words.items() if key[1] < end})
 
     def _call(self, kind: str, symbol: str, places: Any, g: Any, sizes: dict[str, int]) -> Measured:
         emulator = self.emulator

@@ -1,12 +1,12 @@
 """More small operators that kernel costs are fitted to: those that select, reorder, repeat, compare or normalise
-elements, other arithmetic, TRANSPOSE_CONV. The same every time."""
+elements, other arithmetic, matrices, TRANSPOSE_CONV, convolutions in groups. The same every time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from micro_cases import WIDTHS, Maker, broadcast, same_shapes
+from micro_cases import WIDTHS, Maker, broadcast, same_shapes, sides
 
 from mcusim.model import Graph
 
@@ -126,6 +126,29 @@ def tile(m: Maker) -> Graph:
     return m.graph([m.add(_shape(m, MOST // 4)), _table(m, [1, m.pick(1, 2), m.pick(1, 2), m.pick(1, 2)])], {})
 
 
+def grouped(m: Maker) -> Graph:
+    """CONV_2D in groups."""
+    groups, depth, out = m.pick(2, 2, 3, 4, 8, 16), m.pick(1, 2, 3, 4, 5, 8, 16, 24), m.pick(1, 2, 3, 4, 8)
+    size, stride = m.pick((1, 1), (3, 3), (3, 3), (5, 5), (1, 7), (2, 2)), m.pick(1, 1, 2)
+    height, width = sides(m, 2 * size[0] * size[1] * groups * depth * out)
+    source = m.add((1, height + size[0] - 1, width + size[1] - 1, groups * depth))
+    weights = m.weights((groups * out, *size, depth), groups * out)
+    options = {"padding": m.pick("SAME", "VALID"), "stride_h": stride, "stride_w": stride, "activation": "NONE"}
+    options |= {"dilation_h": m.pick(1, 1, 1, 2), "dilation_w": 1}
+    if options["padding"] == "VALID":
+        options["dilation_h"] = 1
+    return m.graph([source, *weights], options, float(np.float32(0.06 * (size[0] * size[1] * depth) ** 0.5)))
+
+
+def matrices(m: Maker) -> Graph:
+    rows, depth, columns = (m.pick(1, 2, 3, 4, 5, 8, 16, 24, 32) for _ in range(3))
+    batch, adj_x, adj_y = m.pick(1, 1, 2, 3, 4), m.pick(False, False, True), m.pick(False, True)
+    left = m.add((batch, depth, rows) if adj_x else (batch, rows, depth))
+    shape = (m.pick(1, batch), *((columns, depth) if adj_y else (depth, columns)))
+    right = m.add(shape, 0.02, data=m.rng.integers(-128, 128, shape) if m.pick(0, 0, 1) else None)
+    return m.graph([left, right], {"adj_x": adj_x, "adj_y": adj_y}, float(np.float32(0.1 * depth**0.5)))
+
+
 Case = tuple[str, Callable[[Maker], Graph], int, tuple[str, ...]]  # operator, shapes, how many, types
 BOTH = ("int8", "uint8")
 CASES: tuple[Case, ...] = (
@@ -152,6 +175,8 @@ CASES: tuple[Case, ...] = (
     ("MIRROR_PAD", mirror_pad, 16, ("int8",)),
     ("TILE", tile, 24, ("int8",)),
     ("TRANSPOSE_CONV", transpose_conv, 30, ("int16",)),
+    ("CONV_2D", grouped, 60, (*BOTH, "int16")),
+    ("BATCH_MATMUL", matrices, 60, ("int8", "int16")),
 )
 
 

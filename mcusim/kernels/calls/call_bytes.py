@@ -16,23 +16,28 @@ from mcusim.errors import ModelError, ProgramError, UnsupportedError
 from mcusim.kernels.calls import prepare, prepare_selecting
 from mcusim.kernels.calls import quantize as Q
 from mcusim.kernels.calls.lookup_tables import CURVES, SOFTMAX_BYTES
+from mcusim.kernels.calls.matrices import batch_matmul
 from mcusim.kernels.calls.prepare import CallJob, Places, data_inputs, tables
 from mcusim.kernels.calls.state import BUILDERS as WITH_STATE
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of, size_of
-from mcusim.model.geometry import Tile, geometry, whole
+from mcusim.model.geometry import GROUPED, Tile, geometry, groups_of, whole
 from mcusim.model.graph import Graph, Operator
+from mcusim.model.matrix_shapes import copies_bytes
 from mcusim.model.operators import OPERATORS
 
 __all__ = ["Places", "call_bytes", "call_size", "calls", "channel_arrays", "data_inputs", "types"]
 
 
-BUILDERS = {**prepare.BUILDERS, **prepare_selecting.BUILDERS, **WITH_STATE}
+BUILDERS = {"batch_matmul_call": batch_matmul, **prepare.BUILDERS, **prepare_selecting.BUILDERS, **WITH_STATE}
 assert set(BUILDERS) == set(LAYOUTS)
 
 
 def types(graph: Graph, op: Operator) -> str:
-    """The key of a manifest's line: ``int8``, or ``int8_to_float32`` where input and output differ."""
+    """The key of a manifest's line: ``int8``, ``int8_to_float32`` where input and output differ, ``int8_grouped`` of a
+    convolution in groups."""
     first, last = graph.tensors[data_inputs(op)[0]].dtype, graph.tensors[op.outputs[0]].dtype
+    if groups_of(graph, op) > 1:
+        return f"{first}{GROUPED}"
     return first if first == last else f"{first}_to_{last}"
 
 
@@ -78,6 +83,8 @@ def call_size(graph: Graph, op: Operator, layout: str) -> int:
     more = 0
     if op.traits.joins:
         more = 12 * len(op.inputs) + 256 * sum(table is not None for table in tables(graph, op))
+    elif op.traits.multiplies:
+        more = copies_bytes(graph, op)
     elif op.traits.computes in CURVES:
         more = 0 if _wide(graph, op) else 256
     elif op.traits.along_depth:

@@ -88,7 +88,8 @@ def _convolution(job: CallJob) -> bytes:
     values = _window(job) | _range(job) | _ends(job)
     values |= {"filter": at.filter, "bias": at.bias, "multiplier": at.multiplier, "shift": at.shift}
     values |= {"in_c": g.in_c, "out_c": g.out_c, "dilation_h": g.dilation_h, "dilation_w": g.dilation_w}
-    values |= {"depth_multiplier": g.depth_multiplier, "output_offset": Q.zero_point(job.output)}
+    values |= {"depth_multiplier": g.groups if g.groups > 1 else g.depth_multiplier}
+    values |= {"output_offset": Q.zero_point(job.output)}
     values |= {"input_offset": -Q.zero_point(job.inputs[0])}
     filters = job.graph.tensors[job.op.inputs[1]]
     symmetric = filters.dtype == "int8" and job.op.traits.per_channel  # TFLite takes those for 0
@@ -267,6 +268,8 @@ def _join(job: CallJob) -> bytes:
 def _move(job: CallJob) -> bytes:
     if job.op.traits.pads:
         return _pad(job)
+    if job.op.traits.fills:
+        return _fill(job)
     pair = move(job.graph, job.op, job.part)
     values: dict[str, Any] = {"shape": pair.shape, "step": pair.step, "begin": pair.begin}
     return pack("move_call", _ends(job) | values | {"item": ITEM_BYTES[job.output.dtype]})
@@ -292,6 +295,12 @@ def _pad(job: CallJob) -> bytes:
         "value": value,
     }
     return pack("move_call", _ends(job) | values | {"item": ITEM_BYTES[output.dtype]})
+
+
+def _fill(job: CallJob) -> bytes:
+    """The call of a PAD that has no input."""
+    values: dict[str, Any] = {"shape": five([job.output.elements], 1), "item": ITEM_BYTES[job.output.dtype]}
+    return pack("move_call", _ends(job) | values)
 
 
 def _resize(job: CallJob) -> bytes:

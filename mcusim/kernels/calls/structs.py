@@ -35,6 +35,8 @@ _TEXT = {
     "arg_call": "input output outer size inner wide",
     "gather_call": "input indices output batch outer count bytes part depth step*5 limit*5",
     "blocks_call": "input output batch in_h in_w depth out_batch out_h out_w block_h block_w top left value",
+    "batch_matmul_call": "left_stored right_stored left right output left_matrices right_matrices batch*3 left_step*3"
+    " right_step*3 rows depth columns left_offset right_offset output_offset multiplier shift least most",
     "cast_call": "input output elements from to",
 }
 

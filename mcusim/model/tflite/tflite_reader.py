@@ -17,6 +17,7 @@ from flatbuffers.number_types import Int32Flags
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.graph_check import check_structure, fits_its_operands, refusals
+from mcusim.model.matrix_shapes import copied_constants
 from mcusim.model.operators import (
     ACTIVATIONS,
     DEFAULTS,
@@ -76,7 +77,9 @@ def read_tflite(path: Path, allow_unknown: bool = False, strict: bool = True) ->
     else:
         graph = _for_memory(graph, {} if flat is None else flat.refused)
     warnings = (*_refused(graph), *_unknown(graph, path, allow_unknown or not strict), *stored.reader.warnings())
-    return replace(graph, warnings=warnings + (() if flat is None else _of_control_flow(flat)))
+    copied = copied_constants(graph)
+    warnings += (() if flat is None else _of_control_flow(flat)) + ((copied,) if copied else ())
+    return replace(graph, warnings=warnings)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcusim.model.geometry import groups_of
 from mcusim.model.operators import is_control_flow, is_opaque, shown_type
 from mcusim.plan.allocators import OFFLINE
 from mcusim.plan.patch_figures import PatchFigures
@@ -82,7 +81,7 @@ def _left_out(plan: MemoryPlan) -> str:
     if not plan.verdict:
         return "kernels' scratch buffers, what an interpreter keeps for itself, "
     operators = plan.graph.operators
-    unknown = [op for op in operators if is_opaque(op.type) or groups_of(plan.graph, op) > 1]
+    unknown = [op for op in operators if is_opaque(op.type)]
     kinds = dict.fromkeys(shown_type(op.type) for op in unknown if not is_control_flow(op.type))
     return f"scratch buffers of {', '.join(kinds)}, " if kinds else ""
 

@@ -64,7 +64,7 @@ def parameter_bytes(graph: Graph) -> int:
 
 
 def _convolves(g: Geometry) -> bool:
-    return g.traits.parametric and g.traits.windowed and not g.traits.depthwise
+    return g.traits.parametric and g.traits.windowed and not g.traits.depthwise and g.groups == 1
 
 
 def _column(g: Geometry) -> int:

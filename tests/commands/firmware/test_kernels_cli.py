@@ -25,7 +25,8 @@ def test_all_sets(capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, text.splitlines())) <= 80
     for row in rows:
         found = load_set(row["name"])
-        assert row["operators"] == sorted(OPERATORS) and row["kernels"] == len(found.kernels)
+        missing = {"BATCH_MATMUL"} if row["name"] == "tinyengine" else set()
+        assert row["operators"] == sorted(set(OPERATORS) - missing) and row["kernels"] == len(found.kernels)
         assert row["code_bytes"] == {isa: len(found.image(isa).segments[0].data) for isa in CORES}
         assert row["title"] and row["warnings"] == []
         record = tomllib.loads((found.manifest.parent / "BUILD.toml").read_text())

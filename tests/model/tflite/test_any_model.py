@@ -57,28 +57,16 @@ def packed(graph: Graph) -> Graph:
 
 
 CASES: dict[str, tuple[Graph, str, int]] = {  # by name the graph, what `mcusim run` says, and the MACs that are known
-    "grouped": (
-        scaled(convolution(MAP, (8, 3, 3, 2), (1, 6, 4, 8))),
-        "filter has 2 input channels, the input has 8 \\(groups are not supported\\)",
-        3456,
-    ),
     "int4": (packed(convolution(MAP, (5, 3, 3, 8), (1, 6, 4, 5))), "'constant_1' is int4, which no kernel here", 8640),
     "float": (in_floats(convolution(MAP, (5, 3, 3, 8), (1, 6, 4, 5))), "not fully quantised; convert it", 8640),
     "ABS": (one_operator("ABS", [activation(MAP)], [activation(MAP)]), "does not know: ABS", 0),
-    "BATCH_MATMUL": (
-        one_operator("BATCH_MATMUL", [activation((1, 4, 8)), activation((1, 8, 3))], [activation((1, 4, 3))]),
-        "does not know: BATCH_MATMUL",
-        0,
-    ),
     "float sum": (
         in_floats(one_operator("SUM", [activation(MAP), constant([1, 2])], [activation((1, 8))], keep_dims=False)),
         "not fully quantised",
         0,
     ),
 }
-# what the wheel refuses to prepare, for want of tables of options that no graph here has
-_WITHOUT_TABLES = ("BATCH_MATMUL",)
-_SCRATCH_UNKNOWN = ("grouped", "ABS", "BATCH_MATMUL")  # of CMSIS-NN's kernels
+_SCRATCH_UNKNOWN = ("ABS",)  # of CMSIS-NN's kernels
 
 
 def test_a_filter_of_int4_is_unpacked_in_ram(tmp_path: Path) -> None:
@@ -97,16 +85,13 @@ def test_memory_of_what_does_not_run(name: str, tmp_path: Path, capsys: pytest.C
     with pytest.raises(ModelError, match=reason):
         load_model(path)
     plan = mcusim.plan_memory(path)
-    if name not in _WITHOUT_TABLES:
-        assert plan.tflm_head == TFLM(path.read_bytes()).head
+    assert plan.tflm_head == TFLM(path.read_bytes()).head
     assert main(["inspect", str(path), "--machine", "nucleo-g474re"]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80 and "UNKNOWN" not in text and f" {macs:,}" in text
     assert main(["memory", str(path), "--machine", "nucleo-g474re", "--max-sram", "8 KiB"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    if name == "grouped":
-        assert ", scratch 0 B, " in text
-    left_out = f"scratch buffers of {name.replace('grouped', 'CONV_2D')}, " if name in _SCRATCH_UNKNOWN else ""
+    left_out = f"scratch buffers of {name}, " if name in _SCRATCH_UNKNOWN else ""
     assert text.startswith("fits: ") and f"not counted: {left_out}the stack" in text
     refused = load_model(path, strict=False)
     with pytest.raises(ModelError):

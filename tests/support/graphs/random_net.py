@@ -88,7 +88,9 @@ class Net(Case):
     def convolution(self, kind: str, x: int, size: list[int]) -> list[int]:
         channels, depthwise = self.tensors[x].shape[3], kind == "DEPTHWISE_CONV_2D"
         count = channels if depthwise else self.integer(1, 16)
-        shape = (1, *size, count) if depthwise else (count, *size, channels)
+        groups = 1 if depthwise else self.pick(*(n for n in (1, 1, 2, 4) if channels % n == 0))
+        count = max(count // groups, 1) * groups
+        shape = (1, *size, count) if depthwise else (count, *size, channels // groups)
         weights = self.weights(shape, count, 3 if depthwise else 0)
         product = self.scales(x)[0] * np.array(self.scales(weights))
         dtype, values = "int64" if self.wide else "int32", self.rng.integers(-3000, 3000, count)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mcusim.model import Graph, Operator, Quantization
+from mcusim.model.geometry import GROUPED
 from mcusim.model.operators import OPERATORS
 from tests.support.kernels import selecting_cases as S
 from tests.support.kernels.kernel_case import ACTIVATIONS, RANGE, Case
@@ -34,11 +35,15 @@ def _convolution_output(c: Case, source: int, weights: int, count: int) -> float
     return c.scale() if c.integer(0, 7) == 0 else float(np.float32(spread * c.rng.uniform(0.2, 2)))
 
 
-def conv(c: Case) -> Graph:
-    source = c.activation(c.shape(4, 9))
+def conv(c: Case, grouped: bool = False) -> Graph:
+    shape = c.shape(4, 9)
+    source = c.activation((*shape[:3], c.pick(2, 3, 4, 6, 8, 9, 12)) if grouped else shape)
     _, height, width, channels = c.tensors[source].shape
     options = _window(c, (height, width), True)
     size, out = (options.pop("filter_h"), options.pop("filter_w")), c.integer(1, 9)
+    if grouped:
+        groups = c.pick(*(n for n in range(2, channels + 1) if channels % n == 0))
+        channels, out = channels // groups, c.integer(1, 3) * groups
     weights = c.weights((out, *size, channels), out, 0)
     inputs = [source, weights, c.bias(source, weights, out)]  # LiteRT refuses an int8 convolution without a bias
     scale = _convolution_output(c, source, weights, size[0] * size[1] * channels)
@@ -295,6 +300,8 @@ _MAKERS: dict[str, Callable[[Case], Graph]] = {
 
 def one_operator(kind: str, types: str, seed: int) -> Graph:
     """A random graph of one ``kind``; ``types`` as a manifest writes them (``int8``, ``float32_to_int8`` ...)."""
+    if types.endswith(GROUPED):
+        return conv(Case(kind, types.removesuffix(GROUPED), seed), True)
     first, _, last = types.partition("_to_")
     c = Case(kind, last if last in RANGE and first not in RANGE else first, seed)
     if kind == "SOFTMAX":

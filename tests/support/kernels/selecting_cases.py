@@ -178,10 +178,31 @@ def plain_unary(c: Case) -> Graph:
     return c.graph([source], {}, dtype=c.dtype, plain=True)
 
 
+def matrices(c: Case) -> Graph:
+    rows, depth, columns, rank = c.integer(1, 7), c.integer(1, 20), c.integer(1, 7), c.integer(2, 5)
+    batch = c.shape(rank - 2, 3)
+    options = {"adj_x": c.pick(False, True), "adj_y": c.pick(False, True)}
+    shapes = []
+    for matrix in (
+        (depth, rows) if options["adj_x"] else (rows, depth),
+        (columns, depth) if options["adj_y"] else (depth, columns),
+    ):
+        alone = [1 if c.integer(0, 4) == 0 else n for n in batch]
+        shapes.append((*alone[c.pick(0, 0, len(alone)) :], *matrix))
+    left = c.activation(shapes[0])
+    low, high = RANGE[c.dtype]
+    if c.integer(0, 2):
+        right = c.activation(shapes[1])
+    else:
+        right = c.add(shapes[1], c.scale(), c.zero(), data=c.rng.integers(low, high + 1, shapes[1]))
+    scale = c.scales(left)[0] * c.scales(right)[0] * (high - low) * depth**0.5 * c.rng.uniform(0.05, 1)
+    return c.graph([left, right], options, scale=float(np.float32(scale)))
+
+
 MAKERS: dict[str, Callable[[Case], Graph]] = {
     "arg": arg, "reduce": reduce, "prelu": prelu, "pack": pack, "unpack": unpack, "split_v": split_v,
     "gather": gather, "gather_nd": gather_nd, "space_to_batch": space_to_batch, "batch_to_space": batch_to_space,
     "space_to_depth": space_to_depth, "depth_to_space": depth_to_space, "mirror_pad": mirror_pad, "tile": tile,
-    "broadcast_to": broadcast_to,
+    "broadcast_to": broadcast_to, "batch_matmul": matrices,
 }  # fmt: skip
 """By shape rule."""

@@ -47,9 +47,9 @@ def outside(g: Geometry, ranges: Ranges) -> Mapping[str, str]:
 
 
 def _shape(g: Geometry, name: str) -> int:
-    """A stride is 1 where the window does not go on."""
+    """A stride is 1 where the window does not go on; channels are those of a group."""
     alone = (name == "stride_h" and g.out_h == 1) or (name == "stride_w" and g.out_w == 1)
-    return 1 if alone else int(getattr(g, name))
+    return 1 if alone else g.filter_c if name == "in_c" else int(getattr(g, name))
 
 
 def group(shapes: Iterable[str]) -> str:

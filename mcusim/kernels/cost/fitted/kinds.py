@@ -105,6 +105,7 @@ _NESTS: Mapping[str, str] = {
     "reduced": "call clear row element",
     "normalized": "call row square element",
     "transposed": "call clear input row outside tap mac output",
+    "matrices": f"call turned element matrix row output mac {_loops('macs')} bank " + _loops("elements", "outputs"),
 }
 _PLANE_BY_PAIRS = "tinyengine_depthwise_plane"  # which without a bias has the plain way alone
 RANGE = "tinyengine_range"  # the pass over outputs that are clamped to less than the range of a byte
@@ -168,6 +169,7 @@ _CASES = {
 }
 _BOTH = {  # int8 and uint8
     "conv": "convolution",
+    "conv_grouped": "convolution",
     "depthwise": "depthwise",
     "fully_connected": "fully_connected",
     **dict.fromkeys(("add", "sub", "mul", "maximum", "minimum"), "binary"),
@@ -210,6 +212,8 @@ _ALL = {
     "reference_softmax_s8_to_s16": "softmax",
     "reference_svdf": "svdf",
     "reference_lstm": "lstm",
+    "reference_batch_matmul": "matrices",
+    "reference_batch_matmul_s16": "matrices",
 }
 KINDS: Mapping[str, NestKind] = {
     name: NestKind(nest, ("unaligned", *_NESTS[nest].split())) for name, nest in sorted(_ALL.items())
@@ -289,6 +293,8 @@ def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
 
 def _padded_axes(g: Geometry, rows: Tile) -> list[tuple[int, int, int]]:
     """Elements of each axis as the kernel of a PAD gets them: before the input, of the input, of the output."""
+    if g.traits.fills:
+        return [(0, 0, 1)] * (AXES - 1) + [(0, 0, g.batch * g.out_h * g.out_w * g.out_c)]
     axes = [*g.paddings] or [(0, g.batch, g.batch), (0, 0, 0), (g.pad_left, g.in_w, g.out_w), (0, g.in_c, g.out_c)]
     if len(axes) == 4:
         axes[1] = (g.pad_top - rows.out_row + rows.in_row, rows.in_rows, rows.out_rows)
@@ -309,7 +315,7 @@ def passes(symbol: str, g: Geometry) -> tuple[str, ...]:
 def describe(call: NestCall, g: Geometry, rows: Tile, sizes: Mapping[str, int]) -> None:
     """Fill in what of a call does not depend on where the operands are."""
     call.batch, call.rows = g.batch, rows.out_rows
-    call.in_h, call.in_w, call.in_c = rows.in_rows, g.in_w, g.in_c
+    call.in_h, call.in_w, call.in_c, call.filter_c = rows.in_rows, g.in_w, g.in_c, g.filter_c
     call.out_w, call.out_c = g.out_w, g.out_c
     call.kernel_h, call.kernel_w, call.stride_h, call.stride_w = g.kernel_h, g.kernel_w, g.stride_h, g.stride_w
     call.dilation_h, call.dilation_w = g.dilation_h, g.dilation_w
@@ -318,7 +324,7 @@ def describe(call: NestCall, g: Geometry, rows: Tile, sizes: Mapping[str, int]) 
     call.input_size, call.second_size = sizes.get("input0", 0), sizes.get("input1", 0)
     call.output_size, call.output_elements = sizes.get("output", 0), g.batch * rows.out_rows * g.out_w * g.out_c
     call.element, call.pieces = g.item, _pieces(g)
-    if g.traits.pads:
+    if g.traits.pads or g.traits.fills:
         call.axes.table(AXES)[:] = _padded_axes(g, rows)
 
 

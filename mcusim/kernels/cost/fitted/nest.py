@@ -142,10 +142,10 @@ def pass_time(call: NestCall, index: int, n: int) -> None:
 
 @native
 def products(call: NestCall, x: int, w: int, conflict: int, level: int) -> None:
-    """Over the input's channels the loads of an element and of a byte of the filter, and a step of ``level``, with
+    """Over the filter's channels the loads of an element and of a byte of the filter, and a step of ``level``, with
     that of ``conflict`` before it where both are in one bank. Loads that change nothing but counters are not made one
     by one; what comes of them is the same."""
-    memory, item, count, k = call.memory, call.element, call.in_c, 0
+    memory, item, count, k = call.memory, call.element, call.filter_c, 0
     if call.plays == 0 and x & (item - 1) == 0:
         conflicts = 0
         for i in range(count):

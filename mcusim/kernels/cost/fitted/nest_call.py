@@ -69,6 +69,7 @@ class NestCall(Struct, root=True):
     in_h: int
     in_w: int
     in_c: int
+    filter_c: int  # of a convolution in groups a part of in_c
     rows: int
     out_w: int
     out_c: int

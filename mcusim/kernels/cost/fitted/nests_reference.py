@@ -1,5 +1,5 @@
-"""Loop nests of plain convolutions (``sets/reference/convolution.c``, the plain cases of ``sets/cmsis``) and of
-FULLY_CONNECTED.
+"""Loop nests of plain convolutions (``sets/reference/convolution.c``, the plain cases of ``sets/cmsis``), of
+FULLY_CONNECTED and of BATCH_MATMUL.
 
 Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. Not modelled: what
 :mod:`mcusim.kernels.cost.fitted.nest` does not model.
@@ -7,15 +7,19 @@ Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. No
 
 from __future__ import annotations
 
+from mcusim.kernels.calls.structs import size_of
 from mcusim.kernels.cost.fitted.nest import bank_conflict, iterations, load, load_requantization, products, step, store
 from mcusim.kernels.cost.fitted.nest_call import NestCall
 from mcusim.native.functions import native
 
+STRUCTURE = size_of("batch_matmul_call")
+
 
 @native
 def window(call: NestCall, image: int, y: int, x: int, channel: int) -> None:
-    """The products of one output."""
-    depth, item = call.in_c, call.element
+    """The products of one output, of its group's channels."""
+    depth, item = call.filter_c, call.element
+    first = channel * (call.in_c // depth) // call.out_c * depth
     w = call.filter + channel * call.kernel_h * call.kernel_w * depth
     iterations(call, 14, call.kernel_h)
     for i in range(call.kernel_h):
@@ -27,7 +31,7 @@ def window(call: NestCall, image: int, y: int, x: int, channel: int) -> None:
             if iy < 0 or iy >= call.in_h or ix < 0 or ix >= call.in_w:
                 step(call, 5, 1)
             else:
-                source = call.input + ((image * call.in_h + iy) * call.in_w + ix) * depth * item
+                source = call.input + (((image * call.in_h + iy) * call.in_w + ix) * call.in_c + first) * item
                 step(call, 6, 1)
                 iterations(call, 8, depth)
                 products(call, source, w, 17, 7)
@@ -144,3 +148,60 @@ def vector_by_turns(call: NestCall, turn: int) -> None:
 def vector_by_rows(call: NestCall) -> None:
     """``cmsis_fully_connected``: call, vector, pair, quad, element, odd, odd_quad, odd_element."""
     vector_by_turns(call, 4)
+
+
+@native
+def transpose_side(call: NestCall, source: int, to: int, columns: int, matrices: int) -> None:
+    """A side of BATCH_MATMUL, stored as ``in_c`` rows: turned, element."""
+    item, rows = call.element, call.in_c
+    for m in range(matrices):
+        for i in range(rows):
+            step(call, 2, 1)
+            iterations(call, 12, columns)
+            for j in range(columns):
+                load(call, source, item)
+                step(call, 3, 1)
+                store(call, to + ((m * columns + j) * rows + i) * item, item)
+                source += item
+
+
+@native
+def dot(call: NestCall, left: int, right: int) -> None:
+    """A row of the left matrix times a column of the right one: mac."""
+    for k in range(call.in_c):
+        load(call, right + k * call.element, call.element)
+        load(call, left + k * call.element, call.element)
+        bank_conflict(call, 11, left + k * call.element, right + k * call.element)
+        step(call, 7, 1)
+    iterations(call, 8, call.in_c)
+
+
+@native
+def matrices(call: NestCall) -> None:
+    """``reference_batch_matmul``: call, turned, element, matrix, row, output, mac. Transposed copies are behind the
+    call structure (:mod:`mcusim.model.matrix_shapes` has what the strides say). Not modelled: which matrix a side
+    that is broadcast has for which output, where not the first axes are."""
+    step(call, 1, 1)
+    left, right, copies, target = call.input, call.second_input, call.structure + STRUCTURE, call.output
+    left_matrix, right_matrix = call.rows * call.in_c * call.element, call.out_c * call.in_c * call.element
+    of_left, of_right = call.input_size // left_matrix, call.second_size // right_matrix
+    if call.stride_h > 1:
+        transpose_side(call, left, copies, call.rows, of_left)
+        left = copies
+        copies += call.input_size
+    if call.stride_w > 1:
+        if call.stride_w == 2:
+            transpose_side(call, right, copies, call.out_c, of_right)
+        right = copies
+    for m in range(call.batch):
+        step(call, 4, 1)
+        for i in range(call.rows):
+            step(call, 5, 1)
+            iterations(call, 15, call.out_c)
+            for j in range(call.out_c):
+                row = left + m * of_left // call.batch * left_matrix + i * call.in_c * call.element
+                column = right + m * of_right // call.batch * right_matrix + j * call.in_c * call.element
+                dot(call, row, column)
+                step(call, 6, 1)
+                store(call, target, call.element)
+                target += call.element

@@ -15,7 +15,8 @@ struct conv_call {
     void *output, *scratch;
     const int32_t *multiplier, *shift; /* one for each output channel */
     int32_t batch, in_h, in_w, in_c, out_h, out_w, out_c;
-    int32_t filter_h, filter_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left, depth_multiplier;
+    int32_t filter_h, filter_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+    int32_t depth_multiplier; /* of a CONV_2D: its groups */
     int32_t input_offset, filter_offset, output_offset, least, most;
     int32_t bias_bytes; /* of an element of the bias: 4, or 8 with 16-bit activations; 0: none */
 };
@@ -134,6 +135,14 @@ struct blocks_call { /* SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND; depth in bytes */
     const void *input;
     void *output;
     int32_t batch, in_h, in_w, depth, out_batch, out_h, out_w, block_h, block_w, top, left, value;
+};
+
+struct batch_matmul_call { /* BATCH_MATMUL; a side that is stored the other way is transposed from *_stored (else 0) first */
+    const void *left_stored, *right_stored, *left, *right;
+    void *output;
+    int32_t left_matrices, right_matrices, batch[3], left_step[3], right_step[3]; /* steps in matrices; 0: the same one */
+    int32_t rows, depth, columns;
+    int32_t left_offset, right_offset, output_offset, multiplier, shift, least, most;
 };
 
 struct cast_call { /* CAST; from and to: 0 int8, 1 uint8, 2 int16, 3 int32, 4 float32 */
