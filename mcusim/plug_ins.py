@@ -203,6 +203,18 @@ def load_installed(kind: str, point: EntryPoint) -> tuple[Any, str, str]:
     return loaded, file, sha256(Path(file).read_bytes()).hexdigest() if file else ""
 
 
+def load_named(kind: str, name: str, wanted: str | None = None) -> tuple[Any, PlugIn]:
+    """The module in a file, by its path, or what the entry point of that name names; and what it was loaded from.
+
+    Raises UsageError as :func:`load`; KeyError for a name that nothing is installed under."""
+    if is_path(name):
+        module, file, digest = load(kind, name, wanted)
+        return module, PlugIn(kind, name, file, digest)
+    point = installed(kind)[name]
+    value, file, digest = load_installed(kind, point)
+    return value, PlugIn(kind, name, file, digest, package_of(point))
+
+
 def package_of(point: EntryPoint) -> str:
     """Its name."""
     return "a package" if point.dist is None else point.dist.name

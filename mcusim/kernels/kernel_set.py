@@ -21,7 +21,7 @@ from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of
 from mcusim.kernels.scratch_formula import check_formula, evaluate
 from mcusim.machine.cores import CORES
-from mcusim.model.geometry import GROUPED, Geometry
+from mcusim.model.geometry import GROUPED, PACKED, Geometry
 from mcusim.model.operators import OPERATORS
 from mcusim.units import quoted
 
@@ -35,6 +35,7 @@ NAMES = (
     "batch", "in_h", "in_w", "in_c", "out_h", "out_w", "out_c", "kernel_h", "kernel_w", "stride_h", "stride_w",
     "dilation_h", "dilation_w", "pad_top", "pad_bottom", "pad_left", "pad_right", "depth_multiplier", "inputs", "item",
 )  # fmt: skip
+FORMULA_NAMES = (*NAMES, "filter_c")
 _KEYS: Mapping[str, type] = {
     "name": str, "title": str, "sources": list, "include": list, "flags": str, "source_flags": dict, "kernels": dict,
 }  # fmt: skip
@@ -42,7 +43,7 @@ _LINE = ("symbol", "layout", "scratch", "in_place", "filter_order", "quick", "di
 FILTER_ORDERS = ("", "chw")
 FILTERS, CHANNELS, SUM, PRODUCT = QUICK = "filters", "channels", "sum", "product"
 _NAMED = "int8|uint8|int16|int32|int64|float32"
-_TYPES = re.compile(rf"({_NAMED})(_to_({_NAMED})|{GROUPED})?")
+_TYPES = re.compile(rf"({_NAMED})(_to_({_NAMED})|({PACKED})?({GROUPED})?)")
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Kernel:
 
     def _evaluated(self, key: str, formula: str, g: Geometry) -> int:
         try:
-            return evaluate(formula, {name: getattr(g, name) for name in NAMES})
+            return evaluate(formula, {name: getattr(g, name) for name in FORMULA_NAMES})
         except InputError as error:
             raise InputError(f"{key} of {self.symbol} for {g}: {error}") from None
 
@@ -286,8 +287,8 @@ def _operator(path: Path, operator: str, lines: object) -> list[Kernel]:
         at = f"{key}.{types[:80]}"
         if not _TYPES.fullmatch(types):
             raise InputError(
-                f"{path}: {at}: types are {_NAMED.replace('|', ', ')}, two of them as in int8_to_float32, or {GROUPED}"
-                " behind one"
+                f"{path}: {at}: types are {_NAMED.replace('|', ', ')}, two of them as in int8_to_float32, or {PACKED}"
+                f" and {GROUPED} behind one"
             )
         if not isinstance(line, dict):
             raise _wrong(path, at, line, 'must be a table such as { symbol = "...", layout = "..." }')
@@ -334,7 +335,7 @@ def _symbol(path: Path, at: str, name: str) -> None:
 
 def _formula(path: Path, at: str, formula: str) -> None:
     try:
-        check_formula(formula, NAMES)
+        check_formula(formula, FORMULA_NAMES)
     except InputError as error:
         raise _wrong(path, at, formula, str(error)) from None
 

@@ -52,6 +52,8 @@ def channel_tileable(graph: Graph, op: Operator) -> str | None:
     """None for an operator that can run on parts of its output channels, or why it cannot."""
     if not op.traits.parametric or op.traits.depthwise or op.traits.keeps_state or len(op.outputs) != 1:
         return "it has no filter for each channel of its output"
+    if graph.tensors[op.inputs[1]].stored_bytes is not None:
+        return "its filters are packed"
     if groups_of(graph, op) > 1:
         return "its channels have inputs of their own, by groups"
     constants = [graph.tensors[t] for t in op.inputs[1:3] if t >= 0]

@@ -25,7 +25,8 @@ class Geometry:
     channels the planned kernel does not rescale in its quick way, ``clamped``: 1 where it clamps outputs in a pass of
     their own (both: :mod:`mcusim.kernels.calls.rescaling`). ``paddings``: of a PAD of more than height and width, or of
     another rank, by axis the elements before, of the input and of the output. ``groups`` of a CONV_2D: each output
-    channel is computed from its group's part of the input's channels, and ``types`` end in ``_grouped``.
+    channel is computed from its group's part of the input's channels, and ``types`` end in
+    ``_grouped``; with a filter of int4 they are ``int8_int4``.
     """
 
     type: str
@@ -88,6 +89,13 @@ class Geometry:
         return self.in_c // self.groups
 
     @property
+    def filter_elements(self) -> int:
+        """Of a parametric operator's filter; 0 for others."""
+        if not self.traits.parametric:
+            return 0
+        return self.kernel_h * self.kernel_w * self.out_c * (1 if self.traits.depthwise else self.filter_c)
+
+    @property
     def in_batch(self) -> int:
         """Images of the input: as many as of the output unless a PAD adds some."""
         return self.paddings[0][1] if len(self.paddings) == 4 else self.batch
@@ -121,7 +129,9 @@ def whole(geometry: Geometry) -> Tile:
     return Tile(0, geometry.out_h, 0, geometry.in_h)
 
 
-GROUPED = "_grouped"  # behind the types of a convolution in groups, which has a kernel of its own
+PACKED, GROUPED = "_int4", "_grouped"
+"""Behind the types of a convolution or FULLY_CONNECTED with a filter of int4, of a convolution in groups: they have
+kernels of their own."""
 FLAT = ("elements", "split")  # rules of operators whose elements are all in ``c``
 
 
@@ -161,8 +171,8 @@ def geometry(graph: Graph, operator: Operator) -> Geometry:
     common["item"] = max(item_bytes(tensor.dtype) or 1 for tensor in (main, outputs[0]))
     first, last = main.dtype, outputs[0].dtype
     common["types"] = first if first == last else f"{first}_to_{last}"
-    if groups_of(graph, operator) > 1:
-        common |= {"groups": groups_of(graph, operator), "types": f"{common['types']}{GROUPED}"}
+    common["types"] += filter_form(graph, operator)
+    common["groups"] = groups_of(graph, operator)
     rule = OPERATORS[operator.type].rule if operator.type in OPERATORS else ""
     sizes = LOOP_NESTS[rule](graph, operator) if rule in LOOP_NESTS else {}
     if sizes:
@@ -181,6 +191,12 @@ def groups_of(graph: Graph, operator: Operator) -> int:
         return 1
     source, filters = (graph.tensors[t] for t in operator.inputs[:2])
     return max(1, source.shape[3] // filters.shape[3])
+
+
+def filter_form(graph: Graph, operator: Operator) -> str:
+    """What stands behind the types of an operator with a filter that is packed, or that is of groups."""
+    packed = operator.traits.parametric and graph.tensors[operator.inputs[1]].dtype == "int4"
+    return (PACKED if packed else "") + (GROUPED if groups_of(graph, operator) > 1 else "")
 
 
 def operator_macs(graph: Graph, operator: Operator) -> int:

@@ -150,6 +150,8 @@ def _operator(graph: Graph, op: Operator) -> None:
     inputs, outputs = _operands(graph, op, spec), [graph.tensors[i] for i in op.outputs]
     for tensor in (*inputs, *outputs):
         if tensor.dtype not in ITEM_BYTES or tensor.stored_bytes is not None:
+            if _is_packed_filter(op, inputs, tensor):
+                continue
             form = tensor.dtype if tensor.dtype not in ITEM_BYTES else "stored sparse"
             raise UnsupportedError(f"'{tensor.name}' is {form}, which no kernel here takes")
     _constants(op, inputs, spec)
@@ -159,6 +161,22 @@ def _operator(graph: Graph, op: Operator) -> None:
     window = max(inputs[1].shape[1:3]) if op.traits.parametric and len(inputs[1].shape) == 4 else 1
     if window > LARGEST_WINDOW:
         raise ModelError(f"a window of {window:,} is larger than {LARGEST_WINDOW:,}")
+
+
+def _is_packed_filter(op: Operator, inputs: list[Tensor], tensor: Tensor) -> bool:
+    """Of int4, two a byte."""
+    packed = tensor.dtype == "int4" and tensor.stored_bytes == (tensor.elements + 1) // 2
+    return packed and op.traits.parametric and not op.traits.transposed and tensor is inputs[1]
+
+
+def _packed(op: Operator, weights: Tensor, data: list[Tensor]) -> None:
+    """What goes with a filter of int4, as in TensorFlow Lite Micro."""
+    other = next((tensor for tensor in data if tensor.dtype != "int8"), None)
+    if other is not None:
+        raise UnsupportedError(f"'{other.name}' is {other.dtype}; filters of int4 go with int8 activations")
+    count = 1 if weights.quantization is None else len(weights.quantization.scales)
+    if count > 1 and not op.traits.per_channel:
+        raise UnsupportedError(f"'{weights.name}' is int4 with {count} scales; of FULLY_CONNECTED it has to have one")
 
 
 def _operands(graph: Graph, op: Operator, spec: OperatorSpec) -> list[Tensor]:
@@ -187,7 +205,7 @@ def _constants(op: Operator, inputs: list[Tensor], spec: OperatorSpec) -> None:
 def _scales(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
     """Negative ones where LiteRT and TFLM compute with them: int8 filters with a scale for each channel, and the biases
     that go with them. All others they refuse, stop at, or read as something else than the file says."""
-    filters = inputs[1:2] if op.traits.per_channel and inputs[1].dtype == "int8" else []
+    filters = inputs[1:2] if op.traits.per_channel and inputs[1].dtype in ("int8", "int4") else []
     allowed = {t.index for t in (*filters, *(inputs[op.traits.bias_input :] if op.traits.parametric else ()))}
     for tensor in (*inputs, *outputs):
         quantization = tensor.quantization
@@ -213,7 +231,11 @@ def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         outputs = []
     read = inputs[:1] if traits.keeps_state else inputs
     data = [t for i, t in enumerate(read) if not t.constant and i not in traits.indices] + outputs
-    data, allowed = [*data, *inputs[1 : 1 + traits.parametric]], traits.types
+    filters = inputs[1 : 1 + traits.parametric]
+    if filters and filters[0].dtype == "int4":
+        _packed(op, filters[0], data)
+        filters = []
+    data, allowed = [*data, *filters], traits.types
     for tensor in data:
         _type(tensor, allowed, op.traits.casts or op.traits.widens)
     widened = op.traits.widens and [t.dtype for t in data] == ["int8", "int16"]

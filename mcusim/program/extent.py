@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcusim.model.geometry import Geometry
+from mcusim.model.geometry import PACKED, Geometry
 from mcusim.model.operators import is_opaque
 from mcusim.program.field_readers import FieldError
 from mcusim.program.program import Compute, Role
@@ -75,10 +75,8 @@ def steps(task: Compute) -> int:
 
 
 def _filter_bytes(g: Geometry) -> int:
-    """Bytes of an int8 filter."""
-    if not g.traits.parametric:
-        return 0
-    return g.kernel_h * g.kernel_w * g.out_c * (1 if g.traits.depthwise else g.filter_c)
+    """Bytes of a filter of int8, or int4."""
+    return (g.filter_elements + 1) // 2 if PACKED in g.types else g.filter_elements
 
 
 def _has_window(g: Geometry) -> bool:

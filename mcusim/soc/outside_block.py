@@ -14,7 +14,7 @@ from typing import Any
 
 from mcusim.errors import McusimError, UsageError
 from mcusim.machine.description import Peripheral
-from mcusim.plug_ins import PlugIn, guarded, installed, is_path, load, load_installed, package_of, remember
+from mcusim.plug_ins import guarded, load_named, remember
 from mcusim.soc.register_block import WORD, BlockHost, Register, RegisterBlock, RegisterLayout
 from mcusim.soc.register_layout import registers
 
@@ -25,19 +25,13 @@ _BITS = ("reset", "writable", "w1c", "w0c", "self_clearing", "read_clears")
 def block_of(block: Peripheral, host: BlockHost) -> RegisterBlock:
     """The block of a machine file that names its behaviour. Raises UsageError with the file for one that cannot be
     loaded, or has no such class or registers."""
-    if is_path(block.kind):
-        module, file, digest = load(KIND, block.kind)
-        package = ""
-    else:
-        point = installed(KIND)[block.kind]
-        module, file, digest = load_installed(KIND, point)
-        package = package_of(point)
-    remember([PlugIn(KIND, block.kind, file, digest, package)])
+    module, plug_in = load_named(KIND, block.kind)
+    remember([plug_in])
+    file, name = plug_in.file, plug_in.short_name
     kind, layout = getattr(module, "BLOCK", None), getattr(module, "LAYOUT", None)
     if not isinstance(kind, type) or not issubclass(kind, RegisterBlock):
         raise UsageError(f"{file}: has no BLOCK that is a class derived from mcusim.soc.register_block.RegisterBlock")
     by_offset = _registers(layout, block, host, file)
-    name = PlugIn(KIND, block.kind, file, digest, package).short_name
     layout = RegisterLayout(by_offset)
     with guarded(KIND, name, file):
         return _guarded(kind, name, file)(block.name, block.base, block.size, layout, host, block.irq)

@@ -444,6 +444,7 @@ def enlarged(m: Maker) -> Graph:
     return replace(graph, tensors=tuple(tensors))
 
 
+UNPACK_ALONE = " unpack"  # in the name of a graph: what unpacks filters, by its call
 RANGE_ALONE = " range"  # in the name of a graph: the pass over its outputs alone
 
 

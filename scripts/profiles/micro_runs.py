@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from call_words import CallWords, Words
-from micro_cases import RANGE_ALONE, WITHOUT
+from micro_cases import RANGE_ALONE, UNPACK_ALONE, WITHOUT
 
 from mcusim.cpu.pipeline import branch_predictor as branch
 from mcusim.emulator.emulator import Emulator
@@ -119,8 +119,8 @@ class Bench:
     def kernel(self, graph: Graph, op: Operator) -> Kernel:
         """What compiled code calls; the name of ``graph`` ends in the techniques that it leaves out."""
         able = self.kernels.kernel(op.type, P.types(graph, op)).without(graph.name.partition(WITHOUT)[2].split())
-        if graph.name.endswith(RANGE_ALONE):
-            return replace(able, symbol=fitted.RANGE)
+        if graph.name.endswith((RANGE_ALONE, UNPACK_ALONE)):
+            return replace(able, symbol=fitted.RANGE if graph.name.endswith(RANGE_ALONE) else fitted.UNPACK)
         return able.called_for(geometry(graph, op))
 
     def kind(self, graph: Graph, op: Operator) -> tuple[str, dict[str, int]]:

@@ -4,9 +4,10 @@ elements, other arithmetic, matrices, TRANSPOSE_CONV, convolutions in groups. Th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
-from micro_cases import WIDTHS, Maker, broadcast, same_shapes, sides
+from micro_cases import UNPACK_ALONE, WIDTHS, Maker, broadcast, same_shapes, sides
 
 from mcusim.model import Graph
 
@@ -149,6 +150,12 @@ def matrices(m: Maker) -> Graph:
     return m.graph([left, right], {"adj_x": adj_x, "adj_y": adj_y}, float(np.float32(0.1 * depth**0.5)))
 
 
+def unpacked(m: Maker) -> Graph:
+    """What unpacks filters of int4, by the call of a RELU."""
+    count = m.pick(1, 2, 3, 7, 16, 27, 72, 145, 576, 2304, 4609, 9216)
+    return replace(m.graph([m.add((1, count))], {}), name=f"micro{UNPACK_ALONE}")
+
+
 Case = tuple[str, Callable[[Maker], Graph], int, tuple[str, ...]]  # operator, shapes, how many, types
 BOTH = ("int8", "uint8")
 CASES: tuple[Case, ...] = (
@@ -176,6 +183,7 @@ CASES: tuple[Case, ...] = (
     ("TILE", tile, 24, ("int8",)),
     ("TRANSPOSE_CONV", transpose_conv, 30, ("int16",)),
     ("CONV_2D", grouped, 60, (*BOTH, "int16")),
+    ("RELU", unpacked, 40, ("int8",)),
     ("BATCH_MATMUL", matrices, 60, ("int8", "int16")),
 )
 

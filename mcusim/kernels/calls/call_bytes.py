@@ -20,7 +20,7 @@ from mcusim.kernels.calls.matrices import batch_matmul
 from mcusim.kernels.calls.prepare import CallJob, Places, data_inputs, tables
 from mcusim.kernels.calls.state import BUILDERS as WITH_STATE
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of, size_of
-from mcusim.model.geometry import GROUPED, Tile, geometry, groups_of, whole
+from mcusim.model.geometry import Tile, filter_form, geometry, whole
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.matrix_shapes import copies_bytes
 from mcusim.model.operators import OPERATORS
@@ -33,12 +33,10 @@ assert set(BUILDERS) == set(LAYOUTS)
 
 
 def types(graph: Graph, op: Operator) -> str:
-    """The key of a manifest's line: ``int8``, ``int8_to_float32`` where input and output differ, ``int8_grouped`` of a
-    convolution in groups."""
+    """The key of a manifest's line: ``int8``, ``int8_to_float32`` where input and output differ, ``int8_int4`` with a
+    filter of int4, ``int8_grouped`` of a convolution in groups."""
     first, last = graph.tensors[data_inputs(op)[0]].dtype, graph.tensors[op.outputs[0]].dtype
-    if groups_of(graph, op) > 1:
-        return f"{first}{GROUPED}"
-    return first if first == last else f"{first}_to_{last}"
+    return (first if first == last else f"{first}_to_{last}") + filter_form(graph, op)
 
 
 def calls(op: Operator) -> int:

@@ -92,7 +92,7 @@ def _convolution(job: CallJob) -> bytes:
     values |= {"output_offset": Q.zero_point(job.output)}
     values |= {"input_offset": -Q.zero_point(job.inputs[0])}
     filters = job.graph.tensors[job.op.inputs[1]]
-    symmetric = filters.dtype == "int8" and job.op.traits.per_channel  # TFLite takes those for 0
+    symmetric = filters.dtype in ("int8", "int4") and job.op.traits.per_channel  # TFLite takes those for 0
     values["filter_offset"] = 0 if symmetric else -Q.zero_point(filters)
     if at.bias:
         values["bias_bytes"] = ITEM_BYTES[job.graph.tensors[job.op.inputs[job.op.traits.bias_input]].dtype]

@@ -24,17 +24,7 @@ from mcusim.native.call_graph import called
 from mcusim.native.declarations import External, NativeFunction
 from mcusim.native.fingerprint import fingerprint
 from mcusim.native.functions import IN_PYTHON
-from mcusim.plug_ins import (
-    PlugIn,
-    file_sha256,
-    find_known,
-    installed,
-    is_path,
-    load,
-    load_installed,
-    package_of,
-    remember,
-)
+from mcusim.plug_ins import file_sha256, find_known, load_named, remember
 
 KIND = "replacement"
 OUTSIDE = 255
@@ -100,18 +90,12 @@ def _known(name: str) -> str:
 
 def _load(name: str) -> str:
     known = find_known(KIND, name)
-    if is_path(name):
-        elsewhere = known is not None and known.sha256 not in _loaded  # this process was started with it
-        module, file, digest = load(KIND, name, known.sha256 if known is not None and elsewhere else None)
-        plug_in = PlugIn(KIND, name, file, digest)
-    else:
-        point = installed(KIND)[name]
-        module, file, digest = load_installed(KIND, point)
-        plug_in = PlugIn(KIND, name, file, digest, package_of(point))
-    if digest not in _loaded:
-        _loaded[digest] = _functions(module, name)
+    elsewhere = known is not None and known.sha256 not in _loaded  # this process was started with it
+    module, plug_in = load_named(KIND, name, known.sha256 if known is not None and elsewhere else None)
+    if plug_in.sha256 not in _loaded:
+        _loaded[plug_in.sha256] = _functions(module, name)
     remember([plug_in])
-    return digest
+    return plug_in.sha256
 
 
 def _has(function: NativeFunction, slot: External) -> bool:

@@ -66,8 +66,12 @@ def read_tflite(path: Path, allow_unknown: bool = False, strict: bool = True) ->
 
     Not modelled: metadata but an offline memory plan, signatures, and the min/max fields of the quantisation.
     """
-    file = File(read_bytes(path), path)
-    stored = _stored(file)
+    return graph_of(read_bytes(path), path, allow_unknown, strict)
+
+
+def graph_of(data: bytes, path: Path, allow_unknown: bool = False, strict: bool = True) -> Graph:
+    """:func:`read_tflite` of a file's bytes; ``path`` says where they come from."""
+    stored = read_stored(File(data, path))
     flat = _flattened(stored, strict)
     remainder = _folded(stored, strict) if flat is None else Remainder(flat.operators, flat.tensors, ())
     graph = _graph(stored, remainder)
@@ -83,7 +87,7 @@ def read_tflite(path: Path, allow_unknown: bool = False, strict: bool = True) ->
 
 
 @dataclass(frozen=True)
-class _Stored:
+class Stored:
     """What a file has: its operators' codes, the reader of the first subgraph's tensors, that subgraph with its
     variables in the places of handles."""
 
@@ -96,7 +100,8 @@ class _Stored:
     random_weights: bool
 
 
-def _stored(file: File) -> _Stored:
+def read_stored(file: File) -> Stored:
+    """Raises ModelError for a file that is damaged."""
     with file.reading("the root table"):
         model = file.table(tflite.Model.GetRootAs(file.data, 0))
         subgraph = _subgraph(file, model)
@@ -106,10 +111,10 @@ def _stored(file: File) -> _Stored:
         random = RANDOM_WEIGHTS.encode() in (model.Description() or b"")
     tables, variables = _operators(file, subgraph, codes), read_variables(file, model, codes)
     tensors = [variables.tensors.get(i) or reader.tensor(i) for i in range(tensor_count)]
-    return _Stored(file, model, codes, reader, variables, Subgraph(tensors, tables, *_ends(file, subgraph)), random)
+    return Stored(file, model, codes, reader, variables, Subgraph(tensors, tables, *_ends(file, subgraph)), random)
 
 
-def _graph(stored: _Stored, remainder: Remainder) -> Graph:
+def _graph(stored: Stored, remainder: Remainder) -> Graph:
     """Of what is left of a file when constants are computed."""
     file, main, variables = stored.file, stored.main, stored.variables
     folded = {i for op in remainder.folded for i in op.outputs}
@@ -131,12 +136,14 @@ def _graph(stored: _Stored, remainder: Remainder) -> Graph:
 
 
 def _require_runnable(graph: Graph, open_sizes: list[str], path: Path) -> None:
-    size = f"; the file leaves sizes open, {open_sizes[0]}: convert it with fixed ones" if open_sizes else ""
+    size = ""
+    if open_sizes:
+        size = f"; the file leaves sizes open, {open_sizes[0]}: `mcusim export {path} --batch 1 -o FIXED` fixes them"
     for op, error in refusals(graph):
         raise type(error)(f"{path}: operator {op.index} {op.type}: {error}{size}; {_PLANS}")
 
 
-def _flattened(stored: _Stored, strict: bool) -> Flat | None:
+def _flattened(stored: Stored, strict: bool) -> Flat | None:
     """The network with what its operators of control flow run; None for one of one subgraph. Raises UnsupportedError
     where it has to run."""
     file, model, main = stored.file, stored.model, stored.main
@@ -171,7 +178,7 @@ def _of_control_flow(flat: Flat) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _folded(stored: _Stored, strict: bool) -> Remainder:
+def _folded(stored: Stored, strict: bool) -> Remainder:
     """What is left when the operators of constants are computed; all, where that fails and the graph need not run."""
     main = stored.main
     operators = tuple(op for op, _ in main.operators)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mcusim import report
 from mcusim.errors import UsageError
-from mcusim.plug_ins import PlugIn, guarded, installed, is_path, load, load_installed, package_of, remember
+from mcusim.plug_ins import PlugIn, guarded, installed, is_path, load_named, remember
 from mcusim.report import html
 
 if TYPE_CHECKING:
@@ -70,13 +70,11 @@ def find_page(name: str) -> RunPage:
     pages = run_pages()
     if name in pages:
         return pages[name]
-    if is_path(name):
-        module, file, digest = load(_KIND, name)
-        return _outside(getattr(module, "PAGE", None), name, PlugIn(_KIND, name, file, digest))
     points = installed(_KIND)
-    if name in points:
-        page, file, digest = load_installed(_KIND, points[name])
-        return _outside(page, file, PlugIn(_KIND, name, file, digest, package_of(points[name])))
+    if is_path(name) or name in points:
+        value, plug_in = load_named(_KIND, name)
+        page = getattr(value, "PAGE", None) if is_path(name) else value
+        return _outside(page, name if is_path(name) else plug_in.file, plug_in)
     known = "; ".join([*(f"{page.name}: {page.shows}" for page in pages.values()), *points])
     raise UsageError(f"--page {name[:80]!r}: there is no such page ({known})")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mcusim.model import Graph, Operator, Quantization
-from mcusim.model.geometry import GROUPED
+from mcusim.model.geometry import GROUPED, PACKED
 from mcusim.model.operators import OPERATORS
 from tests.support.kernels import selecting_cases as S
 from tests.support.kernels.kernel_case import ACTIVATIONS, RANGE, Case
@@ -298,10 +298,28 @@ _MAKERS: dict[str, Callable[[Case], Graph]] = {
 }  # fmt: skip
 
 
+def packed(graph: Graph) -> Graph:
+    """With a filter of int4, two values a byte; that of a FULLY_CONNECTED has one scale."""
+    op, tensors = graph.operators[0], [*graph.tensors]
+    weights = tensors[op.inputs[1]]
+    assert weights.data is not None
+    values = np.append(weights.data.reshape(-1).view(np.int8) >> 4, 0)[: (weights.elements + 1) // 2 * 2]
+    data = (values[0::2] & 15 | values[1::2] << 4).astype(np.uint8)
+    tensors[op.inputs[1]] = replace(weights, dtype="int4", data=data, stored_bytes=data.nbytes)
+    for index in op.inputs[1:] if not op.traits.per_channel else ():
+        quantization = tensors[index].quantization
+        if quantization is not None:
+            single = Quantization(quantization.scales[:1], quantization.zero_points[:1])
+            tensors[index] = replace(tensors[index], quantization=single)
+    return replace(graph, tensors=tuple(tensors))
+
+
 def one_operator(kind: str, types: str, seed: int) -> Graph:
     """A random graph of one ``kind``; ``types`` as a manifest writes them (``int8``, ``float32_to_int8`` ...)."""
-    if types.endswith(GROUPED):
-        return conv(Case(kind, types.removesuffix(GROUPED), seed), True)
+    if PACKED in types or GROUPED in types:
+        c = Case(kind, types.split("_", maxsplit=1)[0], seed)
+        graph = conv(c, True) if GROUPED in types else _MAKERS[OPERATORS[kind].rule](c)
+        return packed(graph) if PACKED in types else graph
     first, _, last = types.partition("_to_")
     c = Case(kind, last if last in RANGE and first not in RANGE else first, seed)
     if kind == "SOFTMAX":

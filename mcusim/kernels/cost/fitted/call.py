@@ -8,6 +8,7 @@ way than that of the board the costs were measured on (its wait is scaled by the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from mcusim.errors import UnsupportedError
 from mcusim.kernels.cost.fitted.families import family_cycles
-from mcusim.kernels.cost.fitted.kinds import KINDS, describe, kind_of, nest, passes
+from mcusim.kernels.cost.fitted.kinds import KINDS, UNPACK, describe, kind_of, nest, passes
 from mcusim.kernels.cost.fitted.nest import ONE
 from mcusim.kernels.cost.fitted.nest_call import LEVELS, ListedWord, NestCall, NestOperand
 from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, LevelCost, Profile
@@ -24,9 +25,10 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
 from mcusim.memory.range_lookup import addresses_at
 from mcusim.memory.state_layout import CodeSweep, MemoryState, RegionState
-from mcusim.model.geometry import Geometry, Tile
+from mcusim.model.geometry import PACKED, Geometry, Tile, whole
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
+WORD = 4  # bytes
 _ANEW = 0.17  # of a flash line, where code begins anew; assumed: a loop inside of a line has none, a far jump one
 _FIELDS = ("filter", "bias", "multiplier", "shift", "scratch")  # roles that are a field of the call
 # what an operator that the set does not have is costed as, by its trait ``costed_as``; else as bytes that move
@@ -34,12 +36,14 @@ _LIKE = {"elementwise": "reference_requantize"}
 
 
 class Call(NamedTuple):
-    """One compute task: the operator, its rows, operands, and where its call structure is (0: not known)."""
+    """One compute task: the operator, its rows, operands, and where its call structure is (0: not known); ``symbol``:
+    of a function that is no operator's."""
 
     geometry: Geometry
     rows: Tile
     operands: Operands
     node: int
+    symbol: str = ""
 
 
 def replay_call(memory: MemoryState, call: Call, profile: Profile, costs: CoreCosts, code: int) -> int:
@@ -47,8 +51,25 @@ def replay_call(memory: MemoryState, call: Call, profile: Profile, costs: CoreCo
 
     What it waits for is counted in the memory's regions. Raises UnsupportedError for a kind without costs.
     """
-    kinds = _kinds(call, profile, costs)
-    return sum(_replay_kind(memory, call, profile, costs, _Executed(kind, code)) for kind in kinds)
+    kinds = [(each, kind) for each in _calls(call) for kind in _kinds(each, profile, costs)]
+    return sum(_replay_kind(memory, each, profile, costs, _Executed(kind, code)) for each, kind in kinds)
+
+
+def _calls(call: Call) -> list[Call]:
+    """What a kernel does one after the other: of a filter of int4 it unpacks it, then calls the function for int8. Not
+    modelled: the copy of the call structure that it makes for that."""
+    g = call.geometry
+    if PACKED not in g.types:
+        return [call]
+    spans = {role: (address, size) for role, address, size in call.operands}
+    scratch, room = spans.get("scratch", (0, 0))
+    count, used = g.filter_elements, -(-g.filter_elements // WORD) * WORD
+    unpacked = Geometry(UNPACK, 1, 1, 1, count, 1, 1, count)  # of no operator
+    ends = ("input0", *spans.get("filter", (0, 0))), ("output", scratch, count)
+    spans = {"filter": (scratch, count), "scratch": (scratch + used, room - used)}
+    operands = [(role, *spans.get(role, (address, size))) for role, address, size in call.operands]
+    plain = replace(g, types=g.types.replace(PACKED, ""))
+    return [Call(unpacked, whole(unpacked), ends, 0, UNPACK), call._replace(geometry=plain, operands=operands)]
 
 
 def _kinds(call: Call, profile: Profile, costs: CoreCosts) -> tuple[str, ...]:
@@ -120,7 +141,8 @@ class ComputeCycles(NamedTuple):
 def compute_cycles(call: Call, profile: Profile, isa: str) -> ComputeCycles:
     """What the call takes without operands that wait. Raises UnsupportedError for a kind without costs."""
     costs, splits = profile.core(isa), core_named(isa).splits_unaligned
-    of_kinds = [_of_kind(kind, call, profile, costs, splits) for kind in _kinds(call, profile, costs)]
+    kinds = [(each, kind) for each in _calls(call) for kind in _kinds(each, profile, costs)]
+    of_kinds = [_of_kind(kind, each, profile, costs, splits) for each, kind in kinds]
     return ComputeCycles(*np.sum(of_kinds, axis=0).tolist())
 
 
@@ -158,7 +180,12 @@ class DeviceFault(NamedTuple):
 def device_fault(memory: MemoryState, call: Call, profile: Profile) -> DeviceFault | None:
     """The first access of the call that a core without unaligned accesses to Device memory faults on; the memory state
     is only looked at. Not modelled: where the first is inside a loop body."""
-    kind, nest_call = kernel_kind(call.geometry, call.rows, call.operands, profile), _nest_call(call, profile)
+    faults = (_device_fault(memory, each, profile) for each in _calls(call))
+    return next((fault for fault in faults if fault), None)
+
+
+def _device_fault(memory: MemoryState, call: Call, profile: Profile) -> DeviceFault | None:
+    kind, nest_call = _kind(call, _sizes(call, _places(call)), profile), _nest_call(call, profile)
     nest_call.seeks_fault, nest_call.memory = 1, memory
     for output, size in _outputs(call):
         nest_call.output, nest_call.output_size = output, size
@@ -175,7 +202,7 @@ def _outputs(call: Call) -> list[tuple[int, int]]:
 
 def kernel_kind(geometry: Geometry, rows: Tile, operands: Operands, profile: Profile) -> str:
     """The kind that a call is costed as."""
-    call = Call(geometry, rows, operands, 0)
+    call = _calls(Call(geometry, rows, operands, 0))[-1]
     return _kind(call, _sizes(call, _places(call)), profile)
 
 
@@ -210,6 +237,8 @@ def _kind(call: Call, sizes: Mapping[str, int], profile: Profile) -> str:
 def _symbol(call: Call, profile: Profile) -> str:
     """The function that is called; empty for an operator that the set does not have."""
     assert profile.compiled is not None
+    if call.symbol:
+        return call.symbol
     kernel = profile.compiled.kernels.get((call.geometry.type, call.geometry.types))
     return kernel.called_for(call.geometry).symbol if kernel else ""
 

@@ -105,9 +105,11 @@ _NESTS: Mapping[str, str] = {
     "reduced": "call clear row element",
     "normalized": "call row square element",
     "transposed": "call clear input row outside tap mac output",
+    "unpacked": f"call pair odd {_loops('pairs')}",
     "matrices": f"call turned element matrix row output mac {_loops('macs')} bank " + _loops("elements", "outputs"),
 }
 _PLANE_BY_PAIRS = "tinyengine_depthwise_plane"  # which without a bias has the plain way alone
+UNPACK = "reference_unpack_s4"  # of filters of int4, before the function for int8
 RANGE = "tinyengine_range"  # the pass over outputs that are clamped to less than the range of a byte
 _QUICK = {  # functions of the set tinyengine that have a quick way, and their nests
     "tinyengine_conv_1x1": "pairs_of_pixels",
@@ -212,6 +214,7 @@ _ALL = {
     "reference_softmax_s8_to_s16": "softmax",
     "reference_svdf": "svdf",
     "reference_lstm": "lstm",
+    UNPACK: "unpacked",
     "reference_batch_matmul": "matrices",
     "reference_batch_matmul_s16": "matrices",
 }

@@ -151,6 +151,23 @@ def vector_by_rows(call: NestCall) -> None:
 
 
 @native
+def unpacked(call: NestCall) -> None:
+    """``reference_unpack_s4``, two elements a byte: call, pair, odd."""
+    count = call.output_elements
+    step(call, 1, 1)
+    iterations(call, 4, count // 2)
+    for i in range(count // 2):
+        load(call, call.input + i, 1)
+        step(call, 2, 1)
+        store(call, call.output + 2 * i, 1)
+        store(call, call.output + 2 * i + 1, 1)
+    if count & 1:
+        load(call, call.input + count // 2, 1)
+        step(call, 3, 1)
+        store(call, call.output + count - 1, 1)
+
+
+@native
 def transpose_side(call: NestCall, source: int, to: int, columns: int, matrices: int) -> None:
     """A side of BATCH_MATMUL, stored as ``in_c`` rows: turned, element."""
     item, rows = call.element, call.in_c
