@@ -114,6 +114,11 @@ def wrapped(text: str, width: int = WIDTH) -> list[str]:
     return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
 
 
+def counted(count: int, word: str) -> str:
+    """``1 point``, ``2 points``."""
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
 def cut(text: str, most: int) -> str:
     """``text`` in at most that many characters; the end of a longer one is dots."""
     return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -9,6 +9,7 @@ from typing import Any, Generic, SupportsIndex, TypeVar, overload
 
 from mcusim.display import Displayed
 from mcusim.program.program import Header
+from mcusim.text import counted
 
 CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
 
@@ -168,7 +169,8 @@ class Run(Displayed):
     waits: Sequence[Wait] = ()
 
     def _line(self) -> str:
-        return f"{self.header.model[:60]} on {self.machine}: {self.cycles:,} cycles, {len(self.operators)} operators"
+        operators = counted(len(self.operators), "operator")
+        return f"{self.header.model[:60]} on {self.machine}: {self.cycles:,} cycles, {operators}"
 
 
 def dma_busy_cycles(transfers: Iterable[tuple[str, int, int]]) -> int:

@@ -109,8 +109,9 @@ class KernelSet:
         """The kernel for an operator. Raises UnsupportedError, with the types there are, when the set has none."""
         kernel = self.kernels.get((operator, types))
         if kernel is None:
-            have = ", ".join(t for o, t in self.kernels if o == operator) or "nothing"
-            raise UnsupportedError(f"kernel set {self.name!r} has no {operator} for {types}; it has {have}")
+            have = ", ".join(t for o, t in self.kernels if o == operator)
+            known = f"; it has {have}" if have else "; kernels cmsis and reference have it"
+            raise UnsupportedError(f"kernel set {self.name!r} has no {operator} for {types}{known}")
         return kernel
 
     def without(self, techniques: Collection[str]) -> KernelSet:

@@ -199,6 +199,13 @@ def filter_form(graph: Graph, operator: Operator) -> str:
     return (PACKED if packed else "") + (GROUPED if groups_of(graph, operator) > 1 else "")
 
 
+def known_types(types: str) -> bool:
+    """Whether they are those of a geometry: a type, or two as in ``int8_to_float32``, and the form of a filter."""
+    bare = types.removesuffix(GROUPED).removesuffix(PACKED)
+    first, to, last = bare.partition("_to_")
+    return item_bytes(first) is not None and (not to or item_bytes(last) is not None)
+
+
 def operator_macs(graph: Graph, operator: Operator) -> int:
     """Multiply-accumulates of an operator (:attr:`Geometry.macs`)."""
     return geometry(graph, operator).macs

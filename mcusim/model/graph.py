@@ -11,6 +11,7 @@ from mcusim.display import Displayed
 from mcusim.errors import UnsupportedError
 from mcusim.model.operators import is_control_flow, shown_type, traits_of
 from mcusim.model.traits import Traits
+from mcusim.text import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -164,7 +165,7 @@ class Graph(Displayed):
         return replace(self, operators=tuple(operators), tensors=tensors, outputs=outputs, folded=())
 
     def _line(self) -> str:
-        return f"{self.name[:80]}: {len(self.operators)} operators, {len(self.tensors)} tensors"
+        return f"{self.name[:80]}: {counted(len(self.operators), 'operator')}, {counted(len(self.tensors), 'tensor')}"
 
 
 def require_plain(graph: Graph, consequence: str) -> None:

@@ -52,8 +52,11 @@ def _bias(inputs: Inputs, channels: int) -> None:
 
 def conv(inputs: Inputs, options: Options) -> list[Shape]:
     source, kernel = rank4(inputs[0], "input"), rank4(inputs[1], "filter")
-    if kernel[3] == 0 or source[3] % kernel[3] or kernel[0] % (source[3] // kernel[3]):
+    if kernel[3] == 0 or source[3] % kernel[3]:
         raise ModelError(f"filter has {kernel[3]} input channels, the input has {source[3]}")
+    groups = source[3] // kernel[3]
+    if kernel[0] % groups:
+        raise ModelError(f"{kernel[0]} output channels are not divided by {groups} groups ({source[3]} / {kernel[3]})")
     _bias(inputs, kernel[0])
     return [(source[0], *_spatial(source, kernel[1:3], options), kernel[0])]  # type: ignore[arg-type]
 

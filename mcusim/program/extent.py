@@ -24,6 +24,10 @@ def check_extent(task: Compute) -> None:
     g, rows = task.geometry, task.rows
     if max(g.in_h, g.in_w, g.out_h, g.out_w) > LONGEST:
         raise FieldError(f"geometry has more than {LONGEST:,} rows or columns")
+    if g.traits.multiplies and (g.kernel_h, g.kernel_w, g.in_h) != (1, 1, g.out_h):
+        raise FieldError("matrices have as many rows as their product, and no window")
+    if g.traits.multiplies and not (g.stride_h in (1, 2) and g.stride_w in (1, 2, 3)):
+        raise FieldError(f"stride [{g.stride_h}, {g.stride_w}] of matrices: is 1 or 2, and 1 to 3")
     if rows.out_rows < 1:
         raise FieldError("rows computes no output row")
     if _has_window(g):
@@ -55,7 +59,9 @@ def needed_bytes(task: Compute) -> dict[Role, int]:
         "output": g.batch * rows.out_rows * g.out_w * g.out_c * item,
         "filter": _filter_bytes(g),
     }
-    if g.traits.broadcast or g.traits.multiplies:
+    if g.traits.multiplies:  # one matrix at least of each side
+        needs |= {"input0": g.in_h * g.in_c * g.item, "input1": g.in_c * g.out_c * g.item}
+    elif g.traits.broadcast:
         del needs["input0"]
     if g.traits.joins:
         needs["input0"] = needs["output"]

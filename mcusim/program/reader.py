@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar, get_args
 
 from mcusim.errors import ProgramError
 from mcusim.files import read_guarded, without_mark
-from mcusim.model.geometry import GROUPED, Geometry, Tile
+from mcusim.model.geometry import GROUPED, Geometry, Tile, known_types
 from mcusim.model.strided_copy import AXES
 from mcusim.program import field_readers as f
 from mcusim.program.program import (
@@ -307,7 +307,9 @@ def _geometry(value: Any) -> Geometry:
 
 
 def _check_groups(g: Geometry) -> None:
-    """Are ``groups`` those of a CONV_2D whose types say so?"""
+    """Are ``types`` known, and ``groups`` those of a CONV_2D whose types say so?"""
+    if not known_types(g.types):
+        raise f.FieldError(f"types {g.types[:80]} are none; they are such as int8, int8_to_float32, int8{GROUPED}")
     plain = g.traits.per_channel and g.traits.windowed and not g.traits.depthwise
     if (g.groups > 1) != g.types.endswith(GROUPED) or (g.groups > 1 and not plain):
         raise f.FieldError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcusim.text import columns
+from mcusim.text import columns, counted
 
 if TYPE_CHECKING:
     from mcusim.codegen.generated import Generated
@@ -43,5 +43,6 @@ def generate_table(generated: Generated, folder: str) -> str:
         ["code", "flash", kernels, f"{generated.code:,} B"],
     ]
     lines = [f"{generated.model} -> {folder}", "", *columns(rows, left=3), ""]
-    lines.append(f"{generated.operators} operators, {len(generated.files)} files; `make` there builds a program")
+    operators = counted(generated.operators, "operator")
+    lines.append(f"{operators}, {len(generated.files)} files; `make` there builds a program")
     return "\n".join(lines)

@@ -132,7 +132,8 @@ def patch_stage(graph: Graph, split: int, option: str = "") -> PatchStage:
     ``option`` is what a user gave."""
     count, option = len(graph.operators), option or f"--patch-split {split:,}"
     if not 1 <= split < count:
-        raise UsageError(f"{option}: of {count:,} operators 1 to {count - 1:,} can run on patches")
+        some = f"of {count:,} operators 1 to {count - 1:,} can run on patches"
+        raise UsageError(f"{option}: {some if count > 1 else 'a single operator cannot run on patches'}")
     operators = graph.operators[:split]
     for op in operators:
         if why := _obstacle(graph, op):

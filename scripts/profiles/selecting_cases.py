@@ -184,6 +184,7 @@ CASES: tuple[Case, ...] = (
     ("TRANSPOSE_CONV", transpose_conv, 30, ("int16",)),
     ("CONV_2D", grouped, 60, (*BOTH, "int16")),
     ("RELU", unpacked, 40, ("int8",)),
+    ("ZEROS_LIKE", unary, 24, ("int8", "int32", "float32")),
     ("BATCH_MATMUL", matrices, 60, ("int8", "int16")),
 )
 

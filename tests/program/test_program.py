@@ -115,6 +115,22 @@ CHANGES: dict[str, tuple[Callable[[list[Any]], object], str]] = {
         lambda x: first(x, "compute")["geometry"].update({"in": [1 << 23, 1 << 23, 1]}),
         "geometry is larger than",
     ),
+    "unknown types": (
+        lambda x: first(x, "compute")["geometry"].update(types="int8_grouped_grouped"),
+        "types int8_grouped_grouped are none; they are such as int8, int8_to_float32, int8_grouped",
+    ),
+    "groups of other types": (
+        lambda x: first(x, "compute")["geometry"].update(groups=2),
+        "groups 2 of CONV_2D of int8: a CONV_2D in groups has types that end in _grouped",
+    ),
+    "types of groups alone": (
+        lambda x: first(x, "compute")["geometry"].update(types="int8_grouped"),
+        "groups 1 of CONV_2D of int8_grouped",
+    ),
+    "groups that divide no channels": (
+        lambda x: first(x, "compute")["geometry"].update(groups=3, types="int8_grouped"),
+        "groups 3 do not divide 8 input and 8 output channels",
+    ),
     "paddings of nine axes": (
         lambda x: first(x, "compute")["geometry"].update(paddings=[[0, 1, 1]] * 9),
         "paddings of 9 axes; kernels move tensors of up to 5",

@@ -37,7 +37,10 @@ class File:
         if not data:
             raise ModelError(f"{source}: is empty")
         if data[4:8] != b"TFL3":
-            raise ModelError(f"{source}: is not a .tflite file (bytes 4 to 7 are {data[4:8]!r}, a .tflite has b'TFL3')")
+            hint = "; a program that was saved is played by mcusim replay" if data.startswith(b'{"format"') else ""
+            raise ModelError(
+                f"{source}: is not a .tflite file (bytes 4 to 7 are {data[4:8]!r}, a .tflite has b'TFL3'){hint}"
+            )
         self.data, self.source = data, source
         self.what = "the root table"
         self.position = 0

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from math import nan
 from typing import Any
 
+from mcusim.plan.policies.tinyops import BUFFER_SIZES
+from mcusim.plan.registry import takers
 from mcusim.program.unknown_operators import left_out_text
 from mcusim.report.run.interval_text import ends, percentage
 from mcusim.report.sweep.figures.point_table import StudyLike
 from mcusim.results.measurement.interval import LEVEL
-from mcusim.text import WIDTH, columns, hanging_indent, kib, pick_unit, quantity, with_unit, wrapped
+from mcusim.text import WIDTH, columns, counted, hanging_indent, kib, pick_unit, quantity, with_unit, wrapped
 
 _BEST = (("fastest", "latency_ms"), ("least energy", "energy_mj"), ("least SRAM", "peak_sram_bytes"))
 _FIGURES = (("latency_ms", "ms"), ("energy_mj", "mJ"))
@@ -29,7 +31,7 @@ def sweep_table(study: StudyLike, rows: Rows, listed: bool = False) -> str:
     rows = [{**row, **{key: with_unit(row[key], study.units.get(key, "")) for key in study.inputs}} for row in rows]
     counts = Counter(str(row["status"]) for row in rows)
     ended = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-    lines = [f"{study.title or study.name}: {len(rows):,} {_plural('point', len(rows))}, {ended}"]
+    lines = [f"{study.title or study.name}: {counted(len(rows), 'point')}, {ended}"]
     varied = [key for key in study.inputs if key != "model" and len({repr(row[key]) for row in rows}) > 1]
     if listed and len(rows) <= _LISTED:
         lines += ["", *_points(rows, varied)]
@@ -40,16 +42,27 @@ def sweep_table(study: StudyLike, rows: Rows, listed: bool = False) -> str:
         ran = [row for row in rows if row["status"] == "ok" and row["model"] == model]
         lines += ["", f"  {_short(model)}", *_best(ran, varied), *_periods(ran, varied)]
     if len(models) > _MODELS:
-        lines += ["", f"  and {len(models) - _MODELS:,} other {_plural('model', len(models) - _MODELS)}"]
+        lines += ["", f"  and {counted(len(models) - _MODELS, 'other model')}"]
+    lines += _buffer_rule(study, rows)
     for names in dict.fromkeys(row["left_out"] for row in rows if row.get("left_out")):
         lines += ["", *wrapped(f"totals are {left_out_text(tuple(names.split(', ')))}")]
     reasons = Counter(str(row["error"]) for row in rows if row["status"] != "ok")
     for reason, count in reasons.most_common(_REASONS):
-        lines += ["", *wrapped(f"{count:,} {_plural('point', count)}: {reason[:400]}")]
+        lines += ["", *wrapped(f"{counted(count, 'point')}: {reason[:400]}")]
     if len(reasons) > _REASONS:
         more = len(reasons) - _REASONS
-        lines += ["", f"  and {more:,} other {_plural('reason', more)}: the column error has them"]
+        lines += ["", f"  and {counted(more, 'other reason')}: the column error has them"]
     return "\n".join(lines)
+
+
+def _buffer_rule(study: StudyLike, rows: Rows) -> list[str]:
+    """That buffers of a policy with a rule for their sizes are not as ``run`` has them, where the study names none."""
+    ran = {str(row.get("policy")) for row in rows if row["status"] == "ok"} & {*takers(BUFFER_SIZES.name)}
+    if not ran or BUFFER_SIZES.name in study.inputs:
+        return []
+    flag = f"--{BUFFER_SIZES.name.replace('_', '-')}"
+    text = f"{' and '.join(sorted(ran))}: buffers as large as the budget, as run {flag} largest; run alone: the fastest"
+    return ["", *wrapped(text)]
 
 
 def _best(ran: Rows, varied: Sequence[str]) -> list[str]:
@@ -109,16 +122,12 @@ def _short(value: object) -> str:
     return text if len(text) <= _SHOWN else f"…{text[1 - _SHOWN :]}"
 
 
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"
-
-
 def estimate_text(name: str, fields: Mapping[str, Any]) -> str:
     """What a dry run found: points, runs and seconds."""
     points, drawn, seconds = fields["points"], fields["points_before_filters"], fields["seconds"]
     kept = f" of {drawn:,} before the filters" if drawn != points else ""
     shared = f", {fields['runs']:,} different runs" if fields["runs"] != points else ""
-    lines = [f"{name}: {points:,} {_plural('point', points)}{kept}{shared}"]
+    lines = [f"{name}: {counted(points, 'point')}{kept}{shared}"]
     if seconds is None:
         return "\n".join([*lines, "  no point that was tried ran, so that the time is not known"])
     share = "in one process" if fields["jobs"] == 1 else f"in {fields['jobs']} processes"

@@ -13,7 +13,7 @@ from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model import Graph, Quantization, geometry, graph_macs, inspect, load_model
 from mcusim.model.tflite import flatbuffer
 from tests.support.graphs.good_operators import ADD, CONV, GOOD, ROW
-from tests.support.graphs.small_graphs import activation, one_operator
+from tests.support.graphs.small_graphs import activation, convolution, one_operator
 from tests.support.graphs.tflite_writer import Unchecked, write_tflite
 from tests.support.paths import shared_model
 
@@ -124,6 +124,11 @@ def with_operator(graph: Graph, **changes: object) -> Graph:
     return replace(graph, operators=(replace(graph.operators[0], **changes), *graph.operators[1:]))  # type: ignore[arg-type]
 
 
+PACKED = {"dtype": "int4", "data": np.zeros(12, np.uint8), "stored_bytes": 12}
+PACKED |= {"quantization": Quantization((1.0,) * 3, (0,) * 3)}
+MATRICES = one_operator(
+    "BATCH_MATMUL", [activation((1, 4, 5)), activation((6, 7))], [activation((1, 4, 7))], adj_x=False, adj_y=False
+)
 BROKEN: list[tuple[Graph, str]] = [
     (with_tensor(CONV, 3, shape=(1, 3, 3, 5)), r"operator 0 CONV_2D: output shape should be \[1, 3, 2, 5\], the file"),
     (with_tensor(CONV, 0, shape=(1, 6, 4, 7)), "filter has 8 input channels, the input has 7"),
@@ -169,6 +174,9 @@ BROKEN: list[tuple[Graph, str]] = [
     (with_operator(GOOD["STRIDED_SLICE"], options={"new_axis_mask": 1}), "not supported"),
     (with_tensor(GOOD["SLICE"], 2, data=np.array([1, 9, -1, 8], np.int32)), "is not inside"),
     (with_tensor(GOOD["FULLY_CONNECTED"], 1, shape=(3, 7), data=np.zeros((3, 7), np.int8)), "does not match input"),
+    (with_tensor(GOOD["FULLY_CONNECTED"], 1, **PACKED), "is int4 with 3 scales; of FULLY_CONNECTED it has to have one"),
+    (convolution((1, 4, 4, 6), (8, 1, 1, 2), (1, 4, 4, 8)), "8 output channels are not divided by 3 groups"),
+    (MATRICES, r"matrices of \[1, 4, 5\] and \[6, 7\] cannot be multiplied"),
 ]  # fmt: skip
 
 

@@ -47,6 +47,14 @@ def test_few_points_are_listed_and_many_are_not() -> None:
     assert "25 MHz" in sweep_table(Made(("model", "clock")), many[1:], listed=True)
 
 
+def test_buffers_that_run_would_make_otherwise_are_named() -> None:
+    rows = [point(54_000_000, None, None, policy="tinyops")]
+    assert "tinyops: buffers as large as the budget" in sweep_table(Made(("model", "policy")), rows)
+    named = [{**rows[0], "buffer_sizes": "best"}]
+    assert "buffers as" not in sweep_table(Made(("model", "policy", "buffer_sizes")), named)
+    assert "buffers as" not in sweep_table(Made(("model", "policy")), [{**rows[0], "policy": "internal"}])
+
+
 def test_a_table_for_latex() -> None:
     rows = [
         point(54_000_000, None, None),

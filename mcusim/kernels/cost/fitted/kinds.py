@@ -211,6 +211,8 @@ _ALL = {
     "reference_resize_nearest_s16": "resize_nearest",
     "reference_transpose_conv_s16": "transposed",
     "reference_pad-wide": "pad",
+    "reference_pad-zeros": "pad",
+    "reference_pad-zero_words": "pad",
     "reference_softmax_s8_to_s16": "softmax",
     "reference_svdf": "svdf",
     "reference_lstm": "lstm",
@@ -282,6 +284,8 @@ def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
         return f"{symbol}-{_CHOICE[symbol](g)}"
     if g.traits.rows:
         return f"{symbol}-rows"
+    if g.traits.fills:
+        return f"{symbol}-{'zeros' if g.item == 1 else 'zero_words'}"
     if symbol in _ELEMENTS:
         same = sizes.get("input0") == sizes.get("input1", sizes.get("input0")) == sizes.get("output")
         if same and g.slow_channels:
