@@ -112,6 +112,8 @@ def _parameters(graph: Graph, op: Operator, kernel: Kernel, own: Parameters, mem
         key = (weights, kernel.filter_order)
         places = {"filter": memory.constant(key, f"weights{op.index}", values)}
     for name, array in (("multiplier", own.multiplier), ("shift", own.shift)):
+        if not array:  # of floats
+            continue
         values = np.frombuffer(array, "<i4")
         places[name] = memory.constant((name, array), f"{name}{op.index}", values)  # patches share them
     return places

@@ -67,7 +67,7 @@ class GuestProgram:
         for op, kernel in zip(self.graph.operators, self.kernels, strict=True):
             own = parameters(self.graph, op, kernel)
             if own is not None:
-                for name, array in (("multiplier", own.multiplier), ("shift", own.shift)):
+                for name, array in (("multiplier", own.multiplier), ("shift", own.shift)) if own.multiplier else ():
                     yield self.home(f"{name}{op.index}", len(array)), array
 
     def _rearranged(self) -> dict[int, bytes]:
@@ -153,9 +153,10 @@ class GuestProgram:
         named = [role for role, _ in tensor_roles(self.graph, op) if role.startswith("input")]
         if sorted(named) != sorted(o.role for o in task.operands if o.role.startswith("input")):
             raise ProgramError(f"{where}: its inputs are not those of the model's operator, {', '.join(named)}")
+        if op.traits.parametric:
+            needs |= {"filter": (1, 1)}
         if P.channel_arrays(self.graph, op) is not None:
             needs |= {
-                "filter": (1, 1),
                 "multiplier": (4 * task.geometry.out_c, 1),
                 "shift": (4 * task.geometry.out_c, 1),
             }

@@ -42,7 +42,7 @@ _KEYS: Mapping[str, type] = {
 _LINE = ("symbol", "layout", "scratch", "in_place", "filter_order", "quick", "direct")
 FILTER_ORDERS = ("", "chw")
 FILTERS, CHANNELS, SUM, PRODUCT = QUICK = "filters", "channels", "sum", "product"
-_NAMED = "int8|uint8|int16|int32|int64|float32"
+_NAMED = "int8|uint8|int16|int32|uint32|int64|float32"
 _TYPES = re.compile(rf"({_NAMED})(_to_({_NAMED})|({PACKED})?({GROUPED})?)")
 
 

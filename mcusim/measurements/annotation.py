@@ -13,7 +13,7 @@ from mcusim.machine.description import Machine
 from mcusim.measurements.interval.builds import builds_of
 from mcusim.measurements.interval.intervals import interval
 from mcusim.measurements.interval.situation import situation
-from mcusim.measurements.interval.unfitted import Unfitted, unfitted
+from mcusim.measurements.interval.unfitted import Unfitted, of_floats, unfitted
 from mcusim.measurements.published.deviation import differs_from_published
 from mcusim.measurements.published.matching import published_for, published_for_program
 from mcusim.program.program import Program
@@ -65,8 +65,10 @@ def _features(request: RunRequest, machine: Machine, run: Run, deviation: str | 
 
 
 def _unfitted(chosen: Settings, program: Program | None, machine: Machine, run: Run) -> Unfitted:
-    if program is None or run.fidelity != "replay":
+    if program is None:
         return Unfitted()
+    if run.fidelity != "replay":
+        return of_floats(run, program)
     profile = chosen.kernels.cost_profile().without(chosen.options.runtime.left_out)
     return unfitted(run, program, machine.core.isa, profile)
 

@@ -84,6 +84,11 @@ class Geometry:
         )
 
     @property
+    def is_float(self) -> bool:
+        """Whether the activations that it reads are floats: their kernels have no multipliers and shifts."""
+        return self.types.startswith("float")
+
+    @property
     def filter_c(self) -> int:
         """Channels of a convolution's filter."""
         return self.in_c // self.groups

@@ -13,6 +13,9 @@ BIASES = ("int64", "int32")  # of int16 activations
 LEAST = -(2**15)
 _NOTHING = "that nothing produces: it is no graph input, no constant and no operator's output"
 FLOATS = ("float16", "float32", "float64")
+_CONVERT = (
+    ": convert the model with full-integer post-training quantisation (int8 or uint8, with a representative data set)"
+)
 
 
 def check_graph(graph: Graph, source: str) -> None:
@@ -239,25 +242,36 @@ def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
     for tensor in data:
         _type(tensor, allowed, op.traits.casts or op.traits.widens)
     widened = op.traits.widens and [t.dtype for t in data] == ["int8", "int16"]
-    if op.traits.parametric and data[0].dtype == "int16":
+    if op.traits.parametric and data[0].dtype in FLOATS:
+        _of_floats(op, inputs, data)
+    elif op.traits.parametric and data[0].dtype == "int16":
         _wide(op, inputs, data)
     elif len({t.dtype for t in data if not op.traits.casts}) > 1 and not widened:
         raise ModelError(f"mixes the types {', '.join(t.dtype for t in data)}")
 
 
 def _type(tensor: Tensor, allowed: tuple[str, ...], from_least: bool) -> None:
-    if tensor.dtype in FLOATS and tensor.dtype not in allowed:
-        raise ModelError(
-            f"'{tensor.name}' is {tensor.dtype}: the model is not fully quantised; convert it with full-integer"
-            " post-training quantisation (int8 or uint8, with a representative data set)"
-        )
     if tensor.dtype not in allowed:
-        raise UnsupportedError(f"'{tensor.name}' is {tensor.dtype}; {_listed(allowed)} are supported")
+        hint = _CONVERT if tensor.dtype in FLOATS and "int8" in allowed else ""
+        verb = "are" if len(allowed) > 1 else "is"
+        raise UnsupportedError(f"'{tensor.name}' is {tensor.dtype}; {_listed(allowed)} {verb} supported{hint}")
     quantization = tensor.quantization
     points = (0, LEAST) if from_least else (0,)
     if tensor.dtype == "int16" and quantization is not None and not set(quantization.zero_points) <= set(points):
         raise UnsupportedError(
             f"'{tensor.name}' is int16 with the zero point {quantization.zero_points[0]}; it has to be 0"
+        )
+
+
+def _of_floats(op: Operator, inputs: list[Tensor], data: list[Tensor]) -> None:
+    """A convolution of floats has filters and biases of floats; those of int8 are of dynamic range."""
+    *activations, filters = data
+    both = (filters, *activations, *inputs[op.traits.bias_input :])
+    other = next((t for t in both if t.dtype != "float32"), None)
+    if other is not None:
+        raise ModelError(
+            f"'{other.name}' is {other.dtype} with activations of floats (dynamic range): convert the model with floats"
+            " alone, or with full-integer post-training quantisation"
         )
 
 

@@ -85,36 +85,41 @@ _SLICES = {
     "begin_mask": "BeginMask", "end_mask": "EndMask", "ellipsis_mask": "EllipsisMask", "new_axis_mask": "NewAxisMask",
     "shrink_axis_mask": "ShrinkAxisMask",
 }  # fmt: skip
-_WORDS = (*QUANTIZED, "int32")
+_REAL = (*QUANTIZED, "float32")
+_REAL_BYTES = (*_BYTES, "float32")
+_WORDS = (*QUANTIZED, "int32", "float32")
 _FLOATS = (*QUANTIZED, "int32", "float16", "float32")
-_CASTS = ("int8", "uint8", "int16", "int32", "float32")
+_CASTS = ("int8", "uint8", "int16", "int32", "uint32", "float32")
 
 _REDUCED = ((1,), "ReducerOptions", {"keep_dims": "KeepDims"})
-_EXTREME = Traits(reduces=True, selects=True, types=_BYTES, costed_as="elementwise", computes="reduce")
+_EXTREME = Traits(reduces=True, selects=True, types=_REAL_BYTES, costed_as="elementwise", computes="reduce")
 _EXTREMUM = OperatorSpec((2, 2), "reduce", "mean", _EXTREME, *_REDUCED)
 _PAIRS = Traits(broadcast=True, elementwise=True, types=_BYTES, costed_as="elementwise")
-_ELEMENT = Traits(elementwise=True, costed_as="elementwise")
-_PLACE = Traits(types=_BYTES, output_types=("int32", "int64"), costed_as="elementwise")
-_STATE = Traits(copies_state=True, types=(*QUANTIZED, "float32"))
+_ELEMENT = Traits(elementwise=True, types=_REAL, costed_as="elementwise")
+_PLACE = Traits(types=_REAL_BYTES, output_types=("int32", "int64"), costed_as="elementwise")
+_STATE = Traits(copies_state=True, types=_REAL)
 _TYPE = {"output_type": "OutputType"}
 
 OPERATORS: dict[str, OperatorSpec] = {
     "CONV_2D": OperatorSpec(
         (2, 3), "conv", "conv", constants=(1, 2), int8_version=3, needs_table=True,
         table="Conv2DOptions", fields=_CONVOLUTION | _ACTIVATION,
-        traits=Traits(parametric=True, per_channel=True, windowed=True, partitionable=True, costed_as="conv"),
+        traits=Traits(
+            types=_REAL, parametric=True, per_channel=True, windowed=True, partitionable=True, costed_as="conv"
+        ),
     ),
     "DEPTHWISE_CONV_2D": OperatorSpec(
         (2, 3), "depthwise", "conv", constants=(1, 2), int8_version=3, needs_table=True,
         table="DepthwiseConv2DOptions", fields=_CONVOLUTION | {"depth_multiplier": "DepthMultiplier"} | _ACTIVATION,
         traits=Traits(
-            parametric=True, depthwise=True, per_channel=True, windowed=True, partitionable=True, costed_as="depthwise"
+            types=_REAL, parametric=True, depthwise=True, per_channel=True, windowed=True, partitionable=True,
+            costed_as="depthwise",
         ),
     ),
     "FULLY_CONNECTED": OperatorSpec(
         (2, 3), "fully_connected", "conv", constants=(1, 2), int8_version=4, table="FullyConnectedOptions",
         fields=_ACTIVATION | {"keep_num_dims": "KeepNumDims", "weights_format": "WeightsFormat"},
-        traits=Traits(parametric=True, costed_as="fully_connected"),
+        traits=Traits(types=_REAL, parametric=True, costed_as="fully_connected"),
     ),
     "ADD": OperatorSpec(
         (2, 2), "broadcast", "binary", table="AddOptions", fields=_ACTIVATION | _POWERS,
@@ -133,10 +138,10 @@ OPERATORS: dict[str, OperatorSpec] = {
         ),
     ),
     "MAXIMUM": OperatorSpec(
-        (2, 2), "broadcast", "binary", traits=Traits(broadcast=True, elementwise=True, selects=True)
+        (2, 2), "broadcast", "binary", traits=Traits(types=_WORDS, broadcast=True, elementwise=True, selects=True)
     ),
     "MINIMUM": OperatorSpec(
-        (2, 2), "broadcast", "binary", traits=Traits(broadcast=True, elementwise=True, selects=True)
+        (2, 2), "broadcast", "binary", traits=Traits(types=_WORDS, broadcast=True, elementwise=True, selects=True)
     ),
     "CONCATENATION": OperatorSpec(
         (1, 1024), "concatenation", "join", table="ConcatenationOptions", fields={"axis": "Axis"} | _ACTIVATION,
@@ -144,21 +149,23 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "AVERAGE_POOL_2D": OperatorSpec(
         (1, 1), "pool", "pool", table="Pool2DOptions", fields=_POOL, needs_table=True,
-        traits=Traits(windowed=True, sums=True, partitionable=True, costed_as="pool"),
+        traits=Traits(types=_REAL, windowed=True, sums=True, partitionable=True, costed_as="pool"),
     ),
     "MAX_POOL_2D": OperatorSpec(
         (1, 1), "pool", "pool", table="Pool2DOptions", fields=_POOL, needs_table=True,
-        traits=Traits(windowed=True, costed_as="pool"),
+        traits=Traits(types=_REAL, windowed=True, costed_as="pool"),
     ),
     "MEAN": OperatorSpec(
         (2, 2), "mean", "mean", constants=(1,), table="ReducerOptions", fields={"keep_dims": "KeepDims"},
-        traits=Traits(reduces=True, costed_as="pool"),
+        traits=Traits(types=_REAL, reduces=True, costed_as="pool"),
     ),
     "PAD": OperatorSpec(
-        (2, 2), "pad", "move", constants=(1,), traits=Traits(pads=True, partitionable=True, costed_as="pad")
+        (2, 2), "pad", "move", constants=(1,),
+        traits=Traits(types=_REAL, pads=True, partitionable=True, costed_as="pad"),
     ),
     "PADV2": OperatorSpec(
-        (3, 3), "pad", "move", constants=(1, 2), traits=Traits(pads=True, costed_as="pad", computes="constant_pad")
+        (3, 3), "pad", "move", constants=(1, 2),
+        traits=Traits(types=_REAL, pads=True, costed_as="pad", computes="constant_pad"),
     ),
     "RESHAPE": OperatorSpec((1, 2), "elements", "move", int8_version=1, traits=Traits(view=True, types=_WORDS)),
     "SQUEEZE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(view=True, types=_WORDS)),
@@ -167,14 +174,14 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "SOFTMAX": OperatorSpec(
         (1, 1), "same", "softmax", table="SoftmaxOptions", fields={"beta": "Beta"},
-        traits=Traits(along_depth=True, widens=True, costed_as="lookup"),
+        traits=Traits(types=_REAL, along_depth=True, widens=True, costed_as="lookup"),
     ),
     "RELU": OperatorSpec(
         (1, 1), "same", "unary", int8_version=1, traits=replace(_ELEMENT, computes="relu")
     ),
     "RELU6": OperatorSpec((1, 1), "same", "unary", traits=replace(_ELEMENT, computes="relu6")),
     "RELU_N1_TO_1": OperatorSpec(
-        (1, 1), "same", "unary", Traits(elementwise=True, types=_BYTES, computes="relu_n1_to_1"), int8_version=1
+        (1, 1), "same", "unary", Traits(elementwise=True, types=_REAL_BYTES, computes="relu_n1_to_1"), int8_version=1
     ),
     "LEAKY_RELU": OperatorSpec(
         (1, 1), "same", "unary", table="LeakyReluOptions", fields={"alpha": "Alpha"}, int8_version=1,
@@ -183,12 +190,12 @@ OPERATORS: dict[str, OperatorSpec] = {
     "LOGISTIC": OperatorSpec((1, 1), "same", "unary", traits=replace(_ELEMENT, computes="logistic")),
     "TANH": OperatorSpec((1, 1), "same", "unary", traits=replace(_ELEMENT, computes="tanh")),
     "ELU": OperatorSpec(
-        (1, 1), "same", "unary", int8_version=1, traits=replace(_ELEMENT, types=("int8",), computes="elu")
+        (1, 1), "same", "unary", int8_version=1, traits=replace(_ELEMENT, types=("int8", "float32"), computes="elu")
     ),
     "HARD_SWISH": OperatorSpec(
         (1, 1), "same", "unary", int8_version=1,
         traits=Traits(
-            elementwise=True, partitionable=True, types=_BYTES, costed_as="elementwise", computes="hard_swish",
+            elementwise=True, partitionable=True, types=_REAL_BYTES, costed_as="elementwise", computes="hard_swish",
         ),
     ),
     "QUANTIZE": OperatorSpec(
@@ -200,19 +207,21 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "STRIDED_SLICE": OperatorSpec(
         (4, 4), "strided_slice", "move", constants=(1, 2, 3), table="StridedSliceOptions", fields=_SLICES,
-        traits=Traits(rows=True),
+        traits=Traits(types=_WORDS, rows=True),
     ),
-    "SLICE": OperatorSpec((3, 3), "slice", "move", constants=(1, 2), traits=Traits(rows=True)),
+    "SLICE": OperatorSpec((3, 3), "slice", "move", constants=(1, 2), traits=Traits(types=_WORDS, rows=True)),
     "SPLIT": OperatorSpec(
         (2, 2), "split", "move", constants=(0,), table="SplitOptions", fields={"num_splits": "NumSplits"},
-        needs_table=True, traits=Traits(data_input=1, splits=True, rows=True),
+        needs_table=True, traits=Traits(types=_REAL, data_input=1, splits=True, rows=True),
     ),
-    "TRANSPOSE": OperatorSpec((2, 2), "transpose", "move", constants=(1,), traits=Traits(rows=True)),
+    "TRANSPOSE": OperatorSpec((2, 2), "transpose", "move", constants=(1,), traits=Traits(types=_REAL, rows=True)),
     "RESIZE_NEAREST_NEIGHBOR": OperatorSpec(
-        (2, 2), "resize", "resize", constants=(1,), table="ResizeNearestNeighborOptions", fields=_RESIZE
+        (2, 2), "resize", "resize", constants=(1,), table="ResizeNearestNeighborOptions", fields=_RESIZE,
+        traits=Traits(types=_REAL),
     ),
     "RESIZE_BILINEAR": OperatorSpec(
-        (2, 2), "resize", "resize", constants=(1,), table="ResizeBilinearOptions", fields=_RESIZE
+        (2, 2), "resize", "resize", constants=(1,), table="ResizeBilinearOptions", fields=_RESIZE,
+        traits=Traits(types=_REAL),
     ),
     "SVDF": OperatorSpec(
         (5, 5), "svdf", "svdf", constants=(1, 2, 3), int8_version=3, needs_table=True,
@@ -231,17 +240,26 @@ OPERATORS: dict[str, OperatorSpec] = {
     "TRANSPOSE_CONV": OperatorSpec(
         (3, 4), "transpose_conv", "conv", constants=(1, 3), needs_table=True, table="TransposeConvOptions",
         fields=_STRIDES | _ACTIVATION,
-        traits=Traits(True, per_channel=True, transposed=True, data_input=2, indices=(0,), costed_as="elementwise"),
+        traits=Traits(
+            parametric=True, types=_REAL, per_channel=True, transposed=True, data_input=2, indices=(0,),
+            costed_as="elementwise",
+        ),
     ),
     "LOG_SOFTMAX": OperatorSpec(
-        (1, 1), "normalized", "normalize", Traits(types=_BYTES, costed_as="elementwise", computes="log_softmax")
+        (1, 1), "normalized", "normalize", Traits(types=_REAL_BYTES, costed_as="elementwise", computes="log_softmax")
     ),
-    "L2_NORMALIZATION": OperatorSpec((1, 1), "normalized", "normalize", Traits(types=_BYTES, costed_as="elementwise")),
-    "PRELU": OperatorSpec((2, 2), "prelu", "binary", replace(_PAIRS, computes="prelu"), int8_version=1),
-    "SQUARED_DIFFERENCE": OperatorSpec((2, 2), "broadcast", "binary", replace(_PAIRS, computes="squared_difference")),
+    "L2_NORMALIZATION": OperatorSpec(
+        (1, 1), "normalized", "normalize", Traits(types=_REAL_BYTES, costed_as="elementwise")
+    ),
+    "PRELU": OperatorSpec(
+        (2, 2), "prelu", "binary", replace(_PAIRS, types=_REAL_BYTES, computes="prelu"), int8_version=1
+    ),
+    "SQUARED_DIFFERENCE": OperatorSpec(
+        (2, 2), "broadcast", "binary", replace(_PAIRS, types=_REAL_BYTES, computes="squared_difference")
+    ),
     "DIV": OperatorSpec(
         (2, 2), "broadcast", "binary", table="DivOptions", fields=_ACTIVATION,
-        traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise", types=("float32",)),
+        traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise", types=("int32", "float32")),
     ),
     "FLOOR_DIV": OperatorSpec(
         (2, 2), "broadcast", "binary",
@@ -266,7 +284,7 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "SPLIT_V": OperatorSpec(
         (3, 3), "split_v", "move", constants=(1, 2), table="SplitVOptions", fields={"num_splits": "NumSplits"},
-        needs_table=True, traits=Traits(splits=True, selects=True, rows=True),
+        needs_table=True, traits=Traits(types=_REAL, splits=True, selects=True, rows=True),
     ),
     "GATHER": OperatorSpec(
         (2, 2), "gather", "gather", table="GatherOptions", fields={"axis": "Axis", "batch_dims": "BatchDims"},
@@ -276,38 +294,40 @@ OPERATORS: dict[str, OperatorSpec] = {
         (2, 2), "gather_nd", "gather",
         traits=Traits(constants=True, selects=True, indices=(1,), types=_WORDS, computes="gather_nd"),
     ),
-    "SPACE_TO_BATCH_ND": OperatorSpec((3, 3), "space_to_batch", "blocks", Traits(types=_BYTES), (1, 2)),
+    "SPACE_TO_BATCH_ND": OperatorSpec((3, 3), "space_to_batch", "blocks", Traits(types=_REAL_BYTES), (1, 2)),
     "BATCH_TO_SPACE_ND": OperatorSpec(
-        (3, 3), "batch_to_space", "blocks", constants=(1, 2), traits=Traits(selects=True, types=_BYTES)
+        (3, 3), "batch_to_space", "blocks", constants=(1, 2), traits=Traits(selects=True, types=_REAL_BYTES)
     ),
     "SPACE_TO_DEPTH": OperatorSpec(
         (1, 1), "space_to_depth", "move", table="SpaceToDepthOptions", fields={"block_size": "BlockSize"},
-        needs_table=True, traits=Traits(selects=True, rows=True, types=_BYTES),
+        needs_table=True, traits=Traits(selects=True, rows=True, types=_REAL_BYTES),
     ),
     "DEPTH_TO_SPACE": OperatorSpec(
         (1, 1), "depth_to_space", "move", table="DepthToSpaceOptions", fields={"block_size": "BlockSize"},
-        needs_table=True, int8_version=1, traits=Traits(selects=True, rows=True, types=_BYTES),
+        needs_table=True, int8_version=1, traits=Traits(selects=True, rows=True, types=_REAL_BYTES),
     ),
     "MIRROR_PAD": OperatorSpec(
         (2, 2), "mirror_pad", "move", constants=(1,), table="MirrorPadOptions", fields={"mode": "Mode"},
-        traits=Traits(selects=True, mirrors=True, computes="mirror_pad"),
+        traits=Traits(types=_REAL, selects=True, mirrors=True, computes="mirror_pad"),
     ),
     "TILE": OperatorSpec(
-        (2, 2), "tile", "move", constants=(1,), traits=Traits(selects=True, repeats=True, computes="tile")
+        (2, 2), "tile", "move", constants=(1,), traits=Traits(types=_REAL, selects=True, repeats=True, computes="tile")
     ),
     "BATCH_MATMUL": OperatorSpec(
         (2, 2), "batch_matmul", "batch_matmul", table="BatchMatMulOptions", fields={"adj_x": "AdjX", "adj_y": "AdjY"},
-        traits=Traits(constants=True, multiplies=True, types=("int8", "int16")),
+        traits=Traits(constants=True, multiplies=True, types=("int8", "int16", "float32")),
     ),
     "ZEROS_LIKE": OperatorSpec(
         (1, 1), "same", "move", int8_version=1,
         traits=Traits(fills=True, types=("int8", "int32", "float32")),
     ),
     "BROADCAST_TO": OperatorSpec(
-        (2, 2), "broadcast_to", "move", constants=(1,), traits=Traits(selects=True, rows=True)
+        (2, 2), "broadcast_to", "move", constants=(1,), traits=Traits(types=_REAL, selects=True, rows=True)
     ),
 }  # fmt: skip
 
+# of floats: their values depend on whose exp and log they are made with
+_CURVES = frozenset(("ELU", "LOGISTIC", "LOG_SOFTMAX", "SOFTMAX", "TANH"))
 # the reader does not know these; in a graph built by hand they count as element-wise
 _ELEMENTWISE_WITHOUT_ENTRY = frozenset((
     "ABS", "CEIL", "COS", "EXP", "FLOOR", "FLOOR_MOD", "GELU", "LOG", "NEG", "POW",
@@ -367,6 +387,11 @@ def interpreter_scratch(kind: str) -> str | None:
         if name in _IN_INTERPRETER or name in OPERATORS or is_control_flow(name)
         else _SCRATCH_IN_INTERPRETER.get(name)
     )
+
+
+def is_curve(kind: str) -> bool:
+    """Whether an operator's floats are made of exp or log, which libraries round in several ways."""
+    return kind in _CURVES
 
 
 def opaque(kind: str) -> str:

@@ -87,7 +87,7 @@ def memory_needs(graph: Graph, kernels: Costs, options: PlanOptions | None = Non
         lives = tuple(replace(life, last=min(life.last + longer, last)) for life in lives)
     alone = arena_of(graph, lives, (), allocator, chosen.seconds)
     together = arena_of(graph, lives, scratch, allocator, chosen.seconds) if any(scratch) else alone
-    channels = tuple(g.out_c if g.type in kernels.arrays else 0 for g in geometries)
+    channels = tuple(kernels.channels(g) for g in geometries)
     nodes = tuple(kernels.node_bytes(graph, op) for op in graph.operators)
     return MemoryNeeds(
         geometries,
@@ -128,7 +128,7 @@ def _array_needs(
         together = first_fit((*blocks, *buffers))
         together = Arena(together.offsets, align_up(together.bytes, ALIGN))
     tensors = {t.index: align_up(t.bytes, ALIGN) for t in graph.tensors}
-    channels = tuple(g.out_c if g.type in kernels.arrays else 0 for g in geometries)
+    channels = tuple(kernels.channels(g) for g in geometries)
     nodes = tuple(kernels.node_bytes(graph, op) for op in graph.operators)
     return MemoryNeeds(
         geometries,

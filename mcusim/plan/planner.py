@@ -18,7 +18,13 @@ from mcusim.plan.options import CHANNEL_TILES, IN_PLACE, ORDER, PATCH_SPLIT, PAT
 from mcusim.plan.placement import memory_needs
 from mcusim.plan.registry import Policy, find_policy, policy_options, takers
 from mcusim.program.program import Program
-from mcusim.program.unknown_operators import left_out, left_out_text, opaque_types, used_costs
+from mcusim.program.unknown_operators import (
+    default_costs_text,
+    left_out,
+    left_out_text,
+    opaque_types,
+    used_costs,
+)
 from mcusim.runtime.planning_costs import costs_of
 
 
@@ -47,13 +53,18 @@ def plan(
     parts = asked[CHANNEL_TILES]
     ordered = in_order(channel_tiled(asked.runtime.executed(graph), dict(parts)), asked)
     program = chosen.plan(ordered, machine, costs_of(kernels, asked.runtime), asked)
-    recorded = {**_recorded(ordered, asked), **_on_patches(graph, ordered, kernels, asked), **program.header.options}
+    costs = used_costs(opaque_types(op.type for op in ordered.operators), asked.costs, machine.core.isa)
+    recorded = {
+        **_recorded(ordered, asked),
+        **({"costs": costs} if costs else {}),
+        **_on_patches(graph, ordered, kernels, asked),
+        **program.header.options,
+    }
     recorded |= {name: cell for name, cell in _of_policy(chosen, asked).items() if name not in recorded}
     header = replace(program.header, options=recorded)
-    without = left_out_text(left_out(header))
-    return replace(
-        program, header=replace(header, warnings=(*header.warnings, *([f"totals are {without}"] * bool(without))))
-    )
+    without, isa = left_out_text(left_out(header)), machine.core.isa
+    warnings = (*header.warnings, *([f"totals are {without}"] * bool(without)), *default_costs_text(header, isa))
+    return replace(program, header=replace(header, warnings=warnings))
 
 
 def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
@@ -70,8 +81,7 @@ def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
     if asked[ORDER] != "default":
         entries["order"] = asked[ORDER]
         entries["operator_order"] = list(range(len(ordered.operators)) if ordered.order is None else ordered.order)
-    costs = used_costs(opaque_types(op.type for op in ordered.operators), asked.costs)
-    return entries | ({"costs": costs} if costs else {})
+    return entries
 
 
 def _on_patches(graph: Graph, ordered: Graph, kernels: Profile | KernelSet, asked: PlanOptions) -> dict[str, object]:

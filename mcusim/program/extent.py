@@ -81,8 +81,8 @@ def steps(task: Compute) -> int:
 
 
 def _filter_bytes(g: Geometry) -> int:
-    """Bytes of a filter of int8, or int4."""
-    return (g.filter_elements + 1) // 2 if PACKED in g.types else g.filter_elements
+    """Bytes of a filter of int8, of int4, or of floats."""
+    return (g.filter_elements + 1) // 2 if PACKED in g.types else g.filter_elements * (g.item if g.is_float else 1)
 
 
 def _has_window(g: Geometry) -> bool:

@@ -1,7 +1,8 @@
 """Opaque operators: mcusim does not know what they compute. A user may say what they cost; else they are left out.
 
 Their inputs and outputs are live like those of any operator. With a cost they take that many cycles of the core and
-no access to memory; without one they take none, and whoever shows a total says so. Not modelled: all else of them.
+no access to memory; without one they take none, and whoever shows a total says so. Some custom ones have a cost by
+default (:mod:`mcusim.model.custom_costs`). Not modelled: all else of them.
 """
 
 from __future__ import annotations
@@ -12,42 +13,62 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from mcusim.errors import ProgramError, UnsupportedError, UsageError
+from mcusim.model.custom_costs import cost_basis, custom_cost
 from mcusim.model.operators import is_opaque, shown_type
 from mcusim.program.program import Compute, Header, Program
 
 EXAMPLE = '--cost NAME="12 cycles/B"'
-LONGEST = 64
+LONGEST, _SHOWN_TEXT = 120, 64
 MOST_CYCLES = 10**12  # of one call, and of all together
 SHOWN = 12
-_TEXT = re.compile(r"\s*(\d{1,13}(?:\.\d{1,6})?)\s*cycles?\s*(/\s*B)?\s*", re.ASCII)
+_TEXT = re.compile(
+    r"\s*(\d{1,13}(?:\.\d{1,6})?)\s*cycles?\s*(/\s*B(?:\s+of\s+((?:input|output)\d{1,2}))?)?\s*", re.ASCII
+)
+_MOST_TERMS = 8
 
 Costs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class OpaqueCost:
-    """``cycles`` for each byte of the activations that go in and come out, or for each call."""
+class CostTerm:
+    """``cycles`` for each byte of the activations that go in and come out, of ``operand`` alone if one is named, or
+    for each call."""
 
     cycles: Fraction
     per_byte: bool
+    operand: str = ""  # input0, output1 ...; empty: all
+
+    def of(self, sizes: Mapping[str, int]) -> Fraction:
+        """Cycles of a call whose operands have so many bytes."""
+        size = sizes.get(self.operand, 0) if self.operand else sum(sizes.values())
+        return self.cycles * (size if self.per_byte else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueCost:
+    """What a call takes: the sum of ``terms``."""
+
+    terms: tuple[CostTerm, ...]
 
     @classmethod
     def parse(cls, name: str, text: str) -> OpaqueCost:
-        """Of ``"12 cycles/B"`` or ``"5000 cycles"``. Raises UsageError, naming ``name``."""
-        match = _TEXT.fullmatch(text) if len(text) <= LONGEST else None
-        if match is None:
+        """Of ``"12 cycles/B"``, ``"5000 cycles"`` or ``"9 cycles/B of input0 + 2 cycles/B of output0"``. Raises
+        UsageError, naming ``name``."""
+        parts = text.split("+", _MOST_TERMS) if len(text) <= LONGEST else []
+        matches = [match for match in map(_TEXT.fullmatch, parts) if match]
+        if not parts or len(matches) < len(parts) or len(parts) > _MOST_TERMS:
             raise UsageError(
-                f'cost of {name[:80]}: {text[:LONGEST]!r} is not like "12 cycles/B" (of input and output together) or'
-                ' "5000 cycles" (of a call)'
+                f'cost of {name[:80]}: {text[:_SHOWN_TEXT]!r} is not like "12 cycles/B" (of input and output together),'
+                ' "9 cycles/B of input0" or "5000 cycles" (of a call), or several with + between them'
             )
-        cost = cls(Fraction(match[1]), match[2] is not None)
-        if cost.cycles > MOST_CYCLES:
-            raise UsageError(f"cost of {name[:80]}: {text[:LONGEST]!r} is more than {MOST_CYCLES:,} cycles")
+        cost = cls(tuple(CostTerm(Fraction(m[1]), m[2] is not None, m[3] or "") for m in matches))
+        if any(term.cycles > MOST_CYCLES for term in cost.terms):
+            raise UsageError(f"cost of {name[:80]}: {text[:_SHOWN_TEXT]!r} is more than {MOST_CYCLES:,} cycles")
         return cost
 
-    def of(self, size: int) -> int:
-        """Cycles of a call with ``size`` bytes of inputs and outputs, rounded up."""
-        return -(-self.cycles * (size if self.per_byte else 1) // 1)
+    def of(self, sizes: Mapping[str, int]) -> int:
+        """Cycles of a call whose operands have so many bytes, rounded up."""
+        return int(-(-sum((term.of(sizes) for term in self.terms), Fraction(0)) // 1))
 
 
 def parse_costs(given: Mapping[str, str] | None) -> Costs:
@@ -62,11 +83,20 @@ def opaque_types(kinds: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(shown_type(kind) for kind in kinds if is_opaque(kind)))
 
 
-def used_costs(types: Iterable[str], costs: Costs) -> dict[str, str]:
-    """What ``costs`` say of the opaque ``types``. A custom operator may be named without ``CUSTOM()``."""
+def used_costs(types: Iterable[str], costs: Costs, isa: str = "") -> dict[str, str]:
+    """What ``costs`` say of the opaque ``types``, or what they cost by default on core ``isa``. A custom operator may
+    be named without ``CUSTOM()``."""
     arguments = dict(costs)
-    entries = {name: arguments.get(name, arguments.get(_inner(name))) for name in types}
+    entries = {name: arguments.get(name, arguments.get(_inner(name), custom_cost(name, isa))) for name in types}
     return {name: text for name, text in entries.items() if text is not None}
+
+
+def default_costs_text(header: Header, isa: str) -> tuple[str, ...]:
+    """A line for each cost of a program that is the default: what it rests on."""
+    costs: Mapping[str, str] = header.options.get("costs", {})
+    return tuple(
+        f"{name}: {text}, {cost_basis(name)}" for name, text in costs.items() if custom_cost(name, isa) == text
+    )
 
 
 def _inner(name: str) -> str:
@@ -133,11 +163,17 @@ def _cycles(program: Program, costs: Mapping[str, OpaqueCost]) -> dict[int, int]
             if kind != task.geometry.type:
                 raise ProgramError(f"task {task.id}: its geometry is of {task.geometry.type[:80]!r}, not {kind[:80]!r}")
             cost = costs.get(shown_type(kind))
-            moved = sum(o.span.bytes for o in task.operands if o.role == "output" or o.role.startswith("input"))
-            cycles[task.id] = 0 if cost is None else cost.of(moved)
+            cycles[task.id] = 0 if cost is None else cost.of(_sizes(task))
     if sum(cycles.values()) > MOST_CYCLES:
         raise ProgramError(f"the costs of opaque operators are more than {MOST_CYCLES:,} cycles together")
     return cycles
+
+
+def _sizes(task: Compute) -> dict[str, int]:
+    """Bytes of the activations of a call in their order: ``input0``, ``input1`` ..., ``output0`` ..."""
+    inputs = [o.span.bytes for o in task.operands if o.role.startswith("input")]
+    outputs = [o.span.bytes for o in task.operands if o.role == "output"]
+    return {f"input{i}": n for i, n in enumerate(inputs)} | {f"output{i}": n for i, n in enumerate(outputs)}
 
 
 def refuse_recorded(header: Header, what: str) -> None:

@@ -132,7 +132,7 @@ def flash_use(
 def _tables(graph: Graph, kernels: Profile | KernelSet, runtime: Runtime) -> int:
     """Bytes of what compiled code has for its kernels besides weights."""
     costs = costs_of(kernels, runtime)
-    channels = sum(graph.tensors[op.outputs[0]].shape[-1] for op in graph.operators if op.type in costs.arrays)
+    channels = sum(costs.channels(costs.geometry(graph, op)) for op in graph.operators)
     return _PER_CHANNEL * channels + sum(costs.node_bytes(graph, op) for op in graph.operators)
 
 

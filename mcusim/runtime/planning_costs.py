@@ -47,6 +47,10 @@ class Costs:
     in_place: Callable[[Graph, Operator, Geometry], bool] = field(repr=False, default=lambda graph, op, g: False)
     geometry: Callable[[Graph, Operator], Geometry] = field(repr=False, default=geometry)
 
+    def channels(self, g: Geometry) -> int:
+        """How many multipliers and shifts an operator has: those of floats have none."""
+        return g.out_c if g.type in self.arrays and not g.is_float else 0
+
 
 def costs_of(kernels: Profile | KernelSet, runtime: Runtime | None = None) -> Costs:
     """The planning figures of a profile or a set, called by ``runtime``, by default the default one. Raises UsageError

@@ -1,6 +1,7 @@
 """A run's outputs against those of others that must be the same: an untiled run's, LiteRT's.
 
 Every operator's outputs are compared byte for byte, in the order of execution; what is named is the first difference.
+Floats of a network that computes exp or log are compared with LiteRT's within :data:`NEAR`.
 
 Not modelled: values that no operator puts out (scratch, overlay buffers); what the runtime does with the network's
 outputs.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -19,7 +21,8 @@ import numpy as np
 from mcusim.errors import DoesNotFit, InputError
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
-from mcusim.model.graph import Graph, Tensor
+from mcusim.model.graph import Graph, Operator, Tensor
+from mcusim.model.operators import is_curve
 from mcusim.plan import plan
 from mcusim.program.program import Compute, Program, Task
 from mcusim.units import quoted
@@ -27,20 +30,34 @@ from mcusim.verification.verification import Agreement, OutputDifference
 from mcusim.verification.verified_emulation import Array, Emulation, Outputs
 
 UNTILED = ("internal", "external")
+NEAR = 1e-5  # of the largest value of a tensor: those of exp and log go into the sums of what follows
 
 
 def first_difference(
-    program: Program, graph: Graph, ours: Mapping[int, Sequence[Array]], theirs: Mapping[int, Sequence[Array]]
+    program: Program,
+    graph: Graph,
+    ours: Mapping[int, Sequence[Array]],
+    theirs: Mapping[int, Sequence[Array]],
+    near: float = 0.0,
 ) -> OutputDifference | None:
-    """Where the outputs of an operator first differ; those that only one of them has are not compared."""
+    """Where the outputs of an operator first differ, floats by more than ``near`` times the tensor's largest; those
+    that only one of them has are not compared."""
     for op in graph.operators:
         pairs = zip(op.outputs, ours.get(op.index, ()), theirs.get(op.index, ()), strict=False)
         for tensor, got, want in pairs:
-            a, b = (np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in (got, want))
-            wrong = np.flatnonzero(a != b)
+            wrong = _wrong_bytes(got, want, near)
             if wrong.size:
                 return _difference(program, graph.tensors[tensor], op.index, got, want, wrong)
     return None
+
+
+def _wrong_bytes(got: Array, want: Array, near: float) -> Array:
+    """Positions of the bytes that differ."""
+    ours, theirs = (np.ascontiguousarray(x).reshape(-1) for x in (got, want))
+    wrong = ours.view(np.uint8) != theirs.view(np.uint8)
+    if near and theirs.dtype == np.float32 and np.isfinite(theirs).all():
+        wrong &= np.repeat(~(np.abs(ours - theirs) <= near * np.abs(theirs).max()), theirs.itemsize)
+    return np.flatnonzero(wrong)
 
 
 def _difference(
@@ -111,7 +128,13 @@ def with_litert(emulation: Emulation, outputs: Outputs) -> Agreement:
         return Agreement(name, note="LiteRT is not installed (pip install ai-edge-litert)")
     except (InputError, RuntimeError, ValueError) as reason:
         return Agreement(name, note=f"LiteRT does not take the model: {quoted(str(reason))}")
-    return Agreement(name, first_difference(emulation.program, emulation.graph, outputs, theirs))
+    near = NEAR if any(map(partial(_is_curve, emulation.graph), emulation.graph.operators)) else 0.0
+    difference = first_difference(emulation.program, emulation.graph, outputs, theirs, near)
+    return Agreement(name, difference, tolerance=near)
+
+
+def _is_curve(graph: Graph, op: Operator) -> bool:
+    return is_curve(op.type) and graph.tensors[op.outputs[0]].dtype == "float32"
 
 
 def litert_outputs(graph: Graph, inputs: Sequence[Array]) -> Outputs:

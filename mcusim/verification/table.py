@@ -58,7 +58,8 @@ def _agreement(agreement: Agreement) -> str:
     if agreement.note is not None:
         return f"not compared: {agreement.note}"
     if agreement.difference is None:
-        return f"every operator's outputs are those of {agreement.other}, byte for byte"
+        exact = f"floats within {agreement.tolerance:g} of the largest" if agreement.tolerance else "byte for byte"
+        return f"every operator's outputs are those of {agreement.other}, {exact}"
     return f"differs from {agreement.other}, first at {agreement.difference.text()}"
 
 

@@ -55,11 +55,13 @@ def _number(value: float) -> float | int | str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """``other``: whose outputs these were compared with, ``difference`` the first one; ``note``: why they were not."""
+    """``other``: whose outputs these were compared with, ``difference`` the first one; ``note``: why they were not.
+    ``tolerance``: of floats, times the largest of a tensor; 0: byte for byte."""
 
     other: str
     difference: OutputDifference | None = None
     note: str | None = None
+    tolerance: float = 0.0
 
     @property
     def equal(self) -> bool | None:
@@ -67,9 +69,11 @@ class Agreement:
         return None if self.note is not None else self.difference is None
 
     def to_json(self) -> dict[str, Any]:
-        """``with`` whom; ``equal``, null when not compared, which ``note`` then explains; the first ``difference``."""
+        """``with`` whom; ``equal``, null when not compared, which ``note`` then explains; the first ``difference``,
+        ``tolerance`` of floats, times the largest of a tensor."""
         difference = None if self.difference is None else self.difference.to_json()
-        return {"with": self.other, "equal": self.equal, "difference": difference, "note": self.note}
+        answer = {"with": self.other, "equal": self.equal, "difference": difference, "note": self.note}
+        return answer | ({"tolerance": self.tolerance} if self.tolerance else {})
 
 
 @dataclass(frozen=True, slots=True)

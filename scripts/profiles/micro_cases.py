@@ -32,12 +32,15 @@ class Maker:
     def add(self, shape: Any, scale: float = 0.05, dtype: str = "", data: Any = None, count: int = 1) -> int:
         index, dtype = len(self.tensors), dtype or self.dtype
         zero = {"int8": 3, "uint8": 121}.get(dtype, 0) if data is None else {"uint8": 128}.get(dtype, 0)
-        found = Quantization((scale,) * count, (zero,) * count)
+        found = None if dtype == "float32" else Quantization((scale,) * count, (zero,) * count)
         values = None if data is None else np.asarray(data).astype(dtype).reshape(shape)
         self.tensors.append(Tensor(index, f"t{index}", tuple(map(int, shape)), dtype, found, values))
         return index
 
     def weights(self, shape: tuple[int, ...], channels: int) -> list[int]:
+        if self.dtype == "float32":
+            filters = self.add(shape, data=self.rng.normal(0, 1, shape))
+            return [filters, self.add((channels,), data=self.rng.normal(0, 1, channels))]
         low, high = (0, 256) if self.dtype == "uint8" else (-128, 128)
         dtype, bias = ("int8", "int64") if self.dtype == "int16" else (self.dtype, "int32")
         filters = self.add(shape, 0.01, dtype, self.rng.integers(low, high, shape))
@@ -375,6 +378,7 @@ SHARED: tuple[Case, ...] = (  # in every set
     ("DEQUANTIZE", dequantize, 6, 0),
     ("QUANTIZE", quantize, 6, 0),
 )
+IN_FLOATS = (*PLAIN, *(case for case in SHARED if case[0] not in ("QUANTIZE", "DEQUANTIZE")))
 BYTES: tuple[Case, ...] = (  # whatever the type
     ("RESHAPE", reshape, 20, 0),
     ("CONCATENATION", concatenation, 24, 0),
@@ -588,6 +592,7 @@ def cases(name: str) -> Iterator[Graph]:
     rows += [(case, "int8") for case in BYTES]
     rows += [(case, "int16") for case in (*PLAIN, *SHARED, *WIDE) if case[0] != "HARD_SWISH" and case[1] != requantize]
     rows += [(("QUANTIZE", to_int16, 8, 0), dtype) for dtype in ("int8", "int32")]
+    rows += [(case, "float32") for case in (*IN_FLOATS, ("RESIZE_NEAREST_NEIGHBOR", resize, 12, 0))]
     rows += [(case, "int8") for case in (*STATE, ("SOFTMAX", softmax_16, 24, 0))]
     for (kind, shapes, count, macs), dtype in rows:
         for seed in range(count):

@@ -138,10 +138,12 @@ class Bench:
         self.at = {}
         rng, tensors = np.random.default_rng([seed, op.index]), graph.tensors
         kernel = self.kernel(graph, op)
-        g = geometry_for(graph, op, kernel)
+        g, own_types = geometry_for(graph, op, kernel), kernel.types
         inputs = []
         for n, i in enumerate(_read(op)):
             data = tensors[i].data
+            if data is None and tensors[i].dtype == "float32" and own_types == "float32":
+                data = rng.normal(0, 2, tensors[i].elements).astype("<f4")
             data = rng.integers(0, 256, tensors[i].bytes, np.uint8) if data is None else data
             inputs.append(self.put(f"input{min(n, 1)}", data.tobytes()))
         more: dict[str, int] = {}
@@ -150,7 +152,8 @@ class Bench:
             more["filter"] = self.put("filter", filter_bytes(graph, op, kernel))
             if own.bias is not None:
                 more["bias"] = self.put("bias", own.bias)
-            more["multiplier"], more["shift"] = (self.put("arrays", part) for part in (own.multiplier, own.shift))
+            if own.multiplier:
+                more["multiplier"], more["shift"] = (self.put("arrays", part) for part in (own.multiplier, own.shift))
         room = kernel.scratch_bytes(g)
         more["scratch"] = self.put("scratch", bytes(room)) if room else 0
         outputs = [self.put("output", bytes(tensors[i].bytes)) for i in op.outputs]

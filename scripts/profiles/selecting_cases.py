@@ -49,6 +49,10 @@ def cast(m: Maker) -> Graph:
     return m.graph([m.add(_shape(m), dtype=str(first))], {}, dtype=str(last))
 
 
+def cast_words(m: Maker) -> Graph:
+    return m.graph([m.add(_shape(m), dtype="uint32")], {}, dtype="int32")
+
+
 def normalized(m: Maker) -> Graph:
     shape = (m.pick(1, 2, 5, 16), m.pick(2, 3, 4, 5, 8, 10, 12, 16, 25, 50, 100, 256))
     return m.graph([m.add(shape, m.pick(0.05, 0.1))], {}, 1 / 128)
@@ -157,7 +161,7 @@ def unpacked(m: Maker) -> Graph:
 
 
 Case = tuple[str, Callable[[Maker], Graph], int, tuple[str, ...]]  # operator, shapes, how many, types
-BOTH = ("int8", "uint8")
+BOTH, REAL = ("int8", "uint8"), ("float32",)
 CASES: tuple[Case, ...] = (
     *((kind, arg, 16, BOTH) for kind in ("ARG_MAX", "ARG_MIN")),
     *((kind, reduce, 20, BOTH) for kind in ("REDUCE_MAX", "REDUCE_MIN")),
@@ -167,10 +171,12 @@ CASES: tuple[Case, ...] = (
     ("TRANSPOSE_CONV", transpose_conv, 30, BOTH),
     ("SQUARED_DIFFERENCE", same_shapes, 8, ("int8",)),
     ("SQUARED_DIFFERENCE", broadcast, 6, ("int8",)),
-    *((kind, same_shapes, 10, ("int32",)) for kind in ("ADD", "SUB", "MUL", "FLOOR_DIV")),
+    *((kind, same_shapes, 10, ("int32",)) for kind in ("ADD", "SUB", "MUL", "FLOOR_DIV", "DIV")),
+    *((kind, same_shapes, 10, ("int32",)) for kind in ("MAXIMUM", "MINIMUM")),
     ("DIV", same_shapes, 8, ("float32",)),
     ("SQRT", unary, 8, ("float32",)),
     ("CAST", cast, 60, ("int8",)),
+    ("CAST", cast_words, 6, ("int8",)),
     ("UNPACK", unpack, 24, ("int8",)),
     ("SPLIT_V", split_v, 12, ("int8",)),
     *((kind, blocks, 12, ("int8",)) for kind in ("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")),
@@ -185,7 +191,15 @@ CASES: tuple[Case, ...] = (
     ("CONV_2D", grouped, 60, (*BOTH, "int16")),
     ("RELU", unpacked, 40, ("int8",)),
     ("ZEROS_LIKE", unary, 24, ("int8", "int32", "float32")),
-    ("BATCH_MATMUL", matrices, 60, ("int8", "int16")),
+    ("PRELU", prelu, 12, REAL),
+    ("ELU", unary, 8, REAL),
+    ("SQUARED_DIFFERENCE", same_shapes, 8, REAL),
+    *((kind, arg, 16, REAL) for kind in ("ARG_MAX", "ARG_MIN")),
+    *((kind, reduce, 20, REAL) for kind in ("REDUCE_MAX", "REDUCE_MIN", "SUM")),
+    ("LOG_SOFTMAX", normalized, 20, REAL),
+    ("L2_NORMALIZATION", normalized, 16, REAL),
+    ("TRANSPOSE_CONV", transpose_conv, 30, REAL),
+    ("BATCH_MATMUL", matrices, 60, ("int8", "int16", "float32")),
 )
 
 

@@ -112,13 +112,13 @@ def test_hostile_files_are_one_line_and_leave_nothing(
     assert main(["generate", str(file), "-o", str(tmp_path / "c")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and not (tmp_path / "c").exists()
-    wanted = {"unknown": "operator 0 RFFT2D (1x", "float": "float32", "huge": "64 MiB"}.get(damage, "m.tflite")
+    wanted = {"unknown": "operator 0 RFFT2D (1x", "float": "float16", "huge": "64 MiB"}.get(damage, "m.tflite")
     assert wanted in error
 
 
 def as_float(tensor: Tensor) -> Tensor:
-    values = None if tensor.data is None else tensor.data.astype(np.float32)
-    return replace(tensor, dtype="float32", quantization=None, data=values)
+    values = None if tensor.data is None else tensor.data.astype(np.float16)
+    return replace(tensor, dtype="float16", quantization=None, data=values)
 
 
 def relu(*size: int) -> Graph:

@@ -119,7 +119,7 @@ def test_names_and_paths(tmp_path: Path) -> None:
         ('["add.c"]', '["add.c", 7]', "sources = 7: must be a list of texts"),
         ("[kernels.ADD]", "[kernels.ADDD]", "kernels.ADDD: is not an operator; did you mean ADD?"),
         ("[kernels.ADD]", "[kernel.ADD]", "kernel: unknown key; known: name"),
-        ("int8 =", "int4 =", "kernels.ADD.int4: types are int8, uint8, int16, int32, int64, float32, two"),
+        ("int8 =", "int4 =", "kernels.ADD.int4: types are int8, uint8, int16, int32, uint32, int64, float32, two"),
         ("int8 = {", "int8 = 5 # {", "kernels.ADD.int8 = 5: must be a table such as"),
         ('symbol = "my_add", ', "", "kernels.ADD.int8.symbol: is missing"),
         ('"my_add"', '"my add"', 'kernels.ADD.int8.symbol = "my add": must be a C name'),

@@ -12,17 +12,27 @@ from mcusim.engine import execute
 from mcusim.errors import ProgramError, UnsupportedError, UsageError
 from mcusim.kernels import load_profile
 from mcusim.machine import load_machine
-from mcusim.model import Graph, Operator
+from mcusim.model import Graph, Operator, load_model
 from mcusim.model.operators import opaque
 from mcusim.plan import plan, plan_options
 from mcusim.program import check_program, read_program, write_program
 from mcusim.program.program import Program
-from mcusim.program.unknown_operators import OpaqueCost, left_out, opaque_cycles, parse_costs, require_known, used_costs
+from mcusim.program.unknown_operators import (
+    CostTerm,
+    OpaqueCost,
+    left_out,
+    opaque_cycles,
+    parse_costs,
+    require_known,
+    used_costs,
+)
 from mcusim.verification.proof import prove
 from tests.support.graphs.small_graphs import activation, chain, one_operator
+from tests.support.graphs.tflite_writer import write_tflite
 
 MACHINE, PROFILE = load_machine("stm32f746g-disco"), load_profile("cmsis-2021-gcc9")
 FOO = opaque("CUSTOM(foo)")
+CUSTOM_BOXES = "TFLite_Detection_PostProcess"
 
 
 def planned(graph: Graph, **costs: str) -> Program:
@@ -38,17 +48,20 @@ def planned(graph: Graph, **costs: str) -> Program:
         ("5000 cycles", 3, 5000),
         ("1 cycle", 3, 1),
         (" 7cycles / B ", 2, 14),
+        ("9 cycles/B of input0 + 2 cycles/B of output0 + 100 cycles", 10, 190),
+        ("9 cycles/B of input7", 10, 0),
     ],
 )
 def test_costs_as_they_are_written(text: str, size: int, cycles: int) -> None:
-    assert OpaqueCost.parse("foo", text).of(size) == cycles
-    assert OpaqueCost(Fraction(1, 3), True).of(4) == 2  # rounded up
+    assert OpaqueCost.parse("foo", text).of({"input0": size}) == cycles
+    assert OpaqueCost((CostTerm(Fraction(1, 3), True),)).of({"input0": 1, "output0": 3}) == 2  # rounded up
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "12", "cycles", "-1 cycles", "1e3 cycles", "12 cycles/KiB", "12 ms", "nan cycles", "1,000 cycles", "9" * 30,
-     "1000000000001 cycles", "1 cycles/B " * 9, "١ cycles"],
+     "1000000000001 cycles", "1 cycles/B " * 20, "١ cycles", "1 cycle +", "+".join(["1 cycle"] * 9),
+     "1 cycles/B of output", "1 cycles of input0"],
 )  # fmt: skip
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"^cost of foo: .{0,80} (is not like|is more than 1,000,000,000,000 cycles)"):
@@ -79,6 +92,28 @@ def test_a_cost_is_what_the_operator_takes() -> None:
     overhead = runs[1].operators[1].by_cause["runtime"]
     assert overhead > 0 and runs[1].operators[1].cycles == 12 * 200 + overhead
     assert runs[1].cycles - runs[0].cycles == 12 * 200 + overhead
+
+
+def test_custom_operators_of_the_interpreter_have_a_cost_by_default(tmp_path: Path) -> None:
+    """On each core its own; what a user says goes first. A file with them needs no option."""
+    window = opaque("CUSTOM(SignalWindow)")
+    graph = chain("RELU", window, "RELU")
+    program, other = planned(graph), planned(graph, SignalWindow="1 cycle")
+    assert program.header.options["costs"] == {"CUSTOM(SignalWindow)": "5 cycles/B"} and not left_out(program.header)
+    assert any("CUSTOM(SignalWindow): 5 cycles/B, emulated (" in text for text in program.header.warnings)
+    assert other.header.options["costs"] == {"CUSTOM(SignalWindow)": "1 cycle"} and not other.header.warnings
+    assert opaque_cycles(program) == {1: 5 * 200}
+    slower = plan(graph, load_machine("stm32f469i-disco"), "internal", PROFILE, plan_options())
+    assert opaque_cycles(slower) == {1: 6 * 200}
+    boxes = opaque("CUSTOM(TFLite_Detection_PostProcess)")
+    both = one_operator(boxes, [activation((1, 10, 4)), activation((1, 10, 3))], [activation((1, 5))])
+    relu = Operator(1, "RELU", (2,), (3,))
+    tensors = (*both.tensors, replace(both.tensors[2], index=3, name="end"))
+    both = replace(both, tensors=tensors, operators=(*both.operators, relu), outputs=(3,))
+    assert opaque_cycles(planned(both)) == {0: 310 * 40 + 11 * 30}
+    path = tmp_path / "boxes.tflite"
+    path.write_bytes(write_tflite(replace(both, operators=(replace(both.operators[0], type=CUSTOM_BOXES), relu))))
+    assert load_model(path).operators[0].type == boxes
 
 
 def test_what_is_opaque_alone_has_no_time() -> None:

@@ -136,7 +136,9 @@ class _Trials:
                 began = process_time()
         closest = min(tried, key=lambda item: item.short, default=None)
         best = self._best(tried)
-        nearest = None if best or closest is None else f"{closest.change.what}: {closest.why}"
+        nearest = None
+        if closest is not None and not best:
+            nearest = f"{closest.change.what.removesuffix(' as it ships')}: {closest.why}"
         vain = sorted((item for item in tried if item.way is None), key=lambda item: item.short)
         attempts = tuple(
             Attempt(item.change.what, self._command(item.change.options), item.why, item.lacks) for item in vain
@@ -176,8 +178,8 @@ class _Trials:
         if over:
             worst = max(over, key=lambda check: (check.over or 0) / max(check.limit, 1e-9))
             why = ", ".join(exceeded_text(check) for check in over)
-            lacks = ", ".join(f"{limit_name(check)} {shown(check.over, check.unit)}" for check in over)
-            return _Tried(change, None, (worst.over or 0) / max(worst.limit, 1e-9), why, f"over by {lacks}")
+            lacks = ", ".join(f"{limit_name(check)} +{shown(check.over, check.unit)}" for check in over)
+            return _Tried(change, None, (worst.over or 0) / max(worst.limit, 1e-9), why, lacks)
         return _Tried(change, self._way(result, change), 0.0, "")
 
     def _way(self, result: Result, change: Change) -> WayOut:

@@ -45,12 +45,13 @@ def calls(op: Operator) -> int:
 
 
 def channel_arrays(graph: Graph, op: Operator) -> tuple[bytes, bytes] | None:
-    """Multipliers and shifts of a convolution or FULLY_CONNECTED, 4 bytes an output channel each; None for others.
+    """Multipliers and shifts of a convolution or FULLY_CONNECTED, 4 bytes an output channel each; None for others and
+    for those of floats.
 
     As LiteRT: in float64, but uint8 convolutions with a float32 product of the scales.
     Raises ModelError when the filter's scales do not match its channels, or cannot be computed with.
     """
-    if not op.traits.parametric:
+    if not op.traits.parametric or graph.tensors[op.outputs[0]].dtype == "float32":
         return None
     with _scaled(graph, op):
         return _channel_arrays(graph, op)
@@ -84,7 +85,7 @@ def call_size(graph: Graph, op: Operator, layout: str) -> int:
     elif op.traits.multiplies:
         more = copies_bytes(graph, op)
     elif op.traits.computes in CURVES:
-        more = 0 if _wide(graph, op) else 256
+        more = 256 if graph.tensors[data_inputs(op)[0]].dtype in ("int8", "uint8") else 0
     elif op.traits.along_depth:
         more = SOFTMAX_BYTES if _wide(graph, op) else 0
     return size_of(layout) + more

@@ -75,6 +75,8 @@ def _window(job: CallJob) -> dict[str, int]:
 
 
 def _range(job: CallJob) -> dict[str, int]:
+    if job.output.dtype in ("int32", "float32"):
+        return _plain_range(job)
     least, most = Q.activation_range(job.op.options.get("activation", "NONE"), job.output)
     return {"least": least, "most": most}
 
@@ -88,6 +90,8 @@ def _convolution(job: CallJob) -> bytes:
     values = _window(job) | _range(job) | _ends(job)
     values |= {"filter": at.filter, "bias": at.bias, "multiplier": at.multiplier, "shift": at.shift}
     values |= {"in_c": g.in_c, "out_c": g.out_c, "dilation_h": g.dilation_h, "dilation_w": g.dilation_w}
+    if job.output.dtype == "float32":
+        return pack("conv_call", values | {"depth_multiplier": max(g.groups, g.depth_multiplier)})
     values |= {"depth_multiplier": g.groups if g.groups > 1 else g.depth_multiplier}
     values |= {"output_offset": Q.zero_point(job.output)}
     values |= {"input_offset": -Q.zero_point(job.inputs[0])}
@@ -118,10 +122,8 @@ def _binary(job: CallJob) -> bytes:
     values: dict[str, Any] = {"input1": job.places.inputs[0], "input2": job.places.inputs[1]}
     values |= {"output": job.places.outputs[0], "shape": _four(job, job.output, job.tile.out_rows)}
     values |= {"shape1": _four(job, first, job.tile.out_rows), "shape2": _four(job, second, job.tile.out_rows)}
-    if job.output.dtype in ("int32", "float32"):
-        return pack("binary_call", values | _plain_range(job))
     values |= _range(job)
-    if job.op.traits.selects:
+    if job.op.traits.selects or job.output.dtype in ("int32", "float32"):
         return pack("binary_call", values)
     values |= {"input1_offset": -Q.zero_point(first), "input2_offset": -Q.zero_point(second)}
     values |= {"output_offset": Q.zero_point(job.output)} | _binary_scales(job, first, second)
@@ -137,7 +139,7 @@ def _plain_range(job: CallJob) -> dict[str, int]:
     least, most = FUSED[activation]
     ends = (-infinite if least is None else least, infinite if most is None else most)
     if floats:
-        low, high = (int(np.array(value, "<f4").view("<u4")) for value in ends)
+        low, high = (_bits(value) for value in ends)
     else:
         low, high = (int(max(-(2.0**31), min(value, 2.0**31 - 1))) for value in ends)
     return {"least": low, "most": high}
@@ -198,7 +200,7 @@ def _unary(job: CallJob) -> bytes:
     if curve in CURVES and output.dtype == "int16":
         multiplier, shift = Q.curve_scaling(Q.real_scale(source), 1 if curve == "tanh" else 0)
         return pack("unary_call", values | {"multiplier": multiplier, "shift": shift})
-    if curve in CURVES:
+    if curve in CURVES and output.dtype != "float32":
         table = lookup_table(curve, source, output)
         return pack("unary_call", values | {"table": job.places.call + size_of("unary_call")}) + table
     return pack("unary_call", values | _unary_scales(job, source, output))
@@ -207,10 +209,10 @@ def _unary(job: CallJob) -> bytes:
 def _unary_scales(job: CallJob, source: Tensor, output: Tensor) -> dict[str, int]:
     kind = job.op.traits.computes
     if source.dtype == output.dtype == "float32":
-        return {}
+        return _float_parameters(kind, job)
     if "float32" in (source.dtype, output.dtype):
         scale = Q.real_scale(source if output.dtype == "float32" else output)
-        return {"multiplier": int(np.array(scale, "<f4").view("<u4"))}
+        return {"multiplier": _bits(scale)}
     a, b = Q.real_scale(source), Q.real_scale(output)
     first = Q.quantize_multiplier(a / b if kind == "requantize" else Q.divide(a, b))
     values = {"multiplier": first[0], "shift": first[1]}
@@ -227,9 +229,25 @@ def _unary_scales(job: CallJob, source: Tensor, output: Tensor) -> dict[str, int
     return values
 
 
+def _float_parameters(kind: str, job: CallJob) -> dict[str, int]:
+    """Limits and slopes as bits."""
+    least, most = FUSED.get(kind.upper(), (None, None)) if kind.startswith("relu") else (None, None)
+    values = {"least": -float("inf") if least is None else least, "most": float("inf") if most is None else most}
+    if kind == "leaky_relu":
+        values["second_multiplier"] = job.op.options["alpha"]
+    return {name: _bits(value) for name, value in values.items()}
+
+
+def _bits(value: float) -> int:
+    return int(np.array(value, "<f4").view("<u4"))
+
+
 def _softmax(job: CallJob) -> bytes:
     source = job.inputs[0]
     depth = source.shape[-1]
+    if source.dtype == "float32":
+        values = {"rows": source.elements // depth, "depth": depth, "multiplier": _bits(job.op.options["beta"])}
+        return pack("softmax_call", _ends(job) | values)
     if source.dtype == "int16":
         real = Q.real_scale(source) * float(Q.F32(job.op.options["beta"])) / (10 / 65535)
         multiplier, shift = Q.quantize_multiplier(real)
@@ -287,7 +305,8 @@ def _pad(job: CallJob) -> bytes:
     if job.op.traits.computes == "constant_pad":
         constant = job.graph.tensors[job.op.inputs[2]].data
         assert constant is not None
-        value = int(constant.reshape(-1)[0])
+        first = constant.reshape(-1)[0]
+        value = _bits(float(first)) if output.dtype == "float32" else int(first)
     values: dict[str, Any] = {
         "shape": five(shape, 1),
         "before": five(before, 0),
@@ -317,6 +336,9 @@ def _mean(job: CallJob) -> bytes:
     rank = len(source.shape)
     shape = _four(job, source, source.shape[1] if len(source.shape) == 4 else 1)
     reduced = {int(a) % rank + 4 - rank for a in axes.reshape(-1)}
+    if output.dtype == "float32":
+        axes_only: dict[str, Any] = {"shape": shape, "reduce": [int(a in reduced) for a in range(4)]}
+        return pack("mean_call", _ends(job) | axes_only)
     count = int(np.prod([shape[a] for a in reduced], dtype=np.int64))
     multiplier, shift = Q.quantize_multiplier(Q.real_scale(source) / Q.real_scale(output))
     room = min(count.bit_length() - 1, 32, 31 + shift)  # the division by count goes into the multiplier

@@ -64,7 +64,7 @@ def _reduce(job: CallJob) -> bytes:
     source, output = job.inputs[0], job.output
     shape, marks = _reduced_axes(job)
     values: dict[str, Any] = {"shape": shape, "reduce": marks, "scratch": job.places.scratch}
-    if job.op.traits.selects:
+    if job.op.traits.selects or output.dtype == "float32":
         return pack("mean_call", _ends(job) | values)
     multiplier, shift = Q.quantize_multiplier(Q.divide(Q.real_scale(source), Q.real_scale(output)))
     least, most = Q.limits(output.dtype)
@@ -135,7 +135,7 @@ def _normalize(job: CallJob) -> bytes:
     source = job.inputs[0]
     depth = source.shape[-1]
     values = {"rows": source.elements // depth, "depth": depth, "offset": -Q.zero_point(source)}
-    if job.op.traits.computes == "log_softmax":
+    if job.op.traits.computes == "log_softmax" and source.dtype != "float32":
         multiplier, shift, least = Q.softmax_scaling(1.0, Q.real_scale(source))
         back, right = Q.quantize_multiplier((1 << (31 - shift)) / multiplier)
         values |= {"multiplier": multiplier, "shift": shift, "least_difference": least}
@@ -144,7 +144,8 @@ def _normalize(job: CallJob) -> bytes:
 
 
 def _cast(job: CallJob) -> bytes:
-    values = {"from": CASTS.index(job.inputs[0].dtype), "to": CASTS.index(job.output.dtype)}
+    first, last = (t.dtype.replace("uint32", "int32") for t in (job.inputs[0], job.output))  # the same bits
+    values = {"from": CASTS.index(first), "to": CASTS.index(last)}
     return pack("cast_call", _ends(job) | values | {"elements": job.output.elements})
 
 

@@ -45,17 +45,19 @@ class Parameters(NamedTuple):
 
 
 def parameters(graph: Graph, op: Operator, kernel: Kernel) -> Parameters | None:
-    """Those of ``op`` for ``kernel``; None for operators without. Raises ModelError as
+    """Those of ``op`` for ``kernel``, of floats a bias alone; None for operators without. Raises ModelError as
     :func:`mcusim.kernels.calls.call_bytes.channel_arrays`, and for a bias that is not one value a channel."""
     arrays = channel_arrays(graph, op)
-    if arrays is None:
+    if arrays is None and not op.traits.parametric:
         return None
-    bias, channels = _bias(graph, op), len(arrays[0]) // WORD
+    bias, channels = _bias(graph, op), graph.tensors[op.outputs[0]].shape[-1]
     if bias is not None and bias.elements != channels:
         raise ModelError(f"bias '{bias.name}' has {bias.elements} elements for {channels} output channels")
     own = None if bias is None or bias.data is None else bias.data.tobytes()
     weights = graph.tensors[op.inputs[1]]
     data = None if bias is None else bias.data
+    if arrays is None:
+        return Parameters(own, b"", b"")
     if kernel.quick not in (FILTERS, CHANNELS) or weights.data is None or (bias is not None and data is None):
         return Parameters(own, *arrays)
     source = graph.tensors[op.inputs[op.traits.data_input]]

@@ -15,6 +15,7 @@ import tflite
 from flatbuffers.number_types import Int32Flags
 
 from mcusim.errors import ModelError, UnsupportedError
+from mcusim.model.custom_costs import is_priced
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.graph_check import check_structure, fits_its_operands, refusals
 from mcusim.model.matrix_shapes import copied_constants
@@ -281,7 +282,8 @@ def _unknown(graph: Graph, path: Path, allowed: bool) -> list[str]:
     """The warning for operators that are not known; UnsupportedError where they are not allowed."""
     unknown: dict[str, list[int]] = defaultdict(list)
     for op in graph.operators:
-        if is_opaque(op.type) and op.index not in graph.refused and not is_control_flow(op.type):
+        skipped = is_control_flow(op.type) or is_priced(op.type)
+        if is_opaque(op.type) and op.index not in graph.refused and not skipped:
             unknown[shown_type(op.type)].append(op.index)
     if not unknown:
         return []

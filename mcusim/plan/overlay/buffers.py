@@ -95,7 +95,7 @@ def copies(graph: Graph, op: Operator, g: Geometry, overlay: frozenset[str]) -> 
         second_row=second if "input" in overlay else 0,
         filter=constants.get("filter", 0) if "filter" in overlay else 0,
         bias=constants.get("bias", 0) if "bias" in overlay else 0,
-        quant=g.out_c * 4 if "quant" in overlay and op.traits.per_channel else 0,
+        quant=g.out_c * 4 if "quant" in overlay and op.traits.per_channel and not g.is_float else 0,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from mcusim.report.run.interval_text import ends, percentage
 from mcusim.results.engine_choice import BoardEngines, Bytes, EngineChoice, EngineRow
 from mcusim.results.measurement.interval import LEVEL, RatioInterval
-from mcusim.text import WIDTH, columns, hanging_indent, kib, pick_unit, quantity, size, wrapped
+from mcusim.text import WIDTH, columns, cut, hanging_indent, kib, pick_unit, quantity, size, wrapped
 
 _BASES = {
     "emulated": "a compiled set, run on the emulated core",
@@ -16,17 +16,28 @@ _BASES = {
     " the STM32H747I-DISCO); RAM is the range of that zoo's networks, no verdict on what fits",
     "fitted": "cycles by family of kernels, fitted to its vendor's public firmware as emulated",
 }
+_SHORT = {
+    "emulated": "a compiled set on the emulated core",
+    "replayed": "a cost profile",
+    "estimate": "compiled code times a factor by version, from ST's model zoo, whose range RAM is",
+    "fitted": "to the vendor's firmware",
+}
+_REASON = 230  # characters of why an engine does not run the model; the page has all
 _HEAD = ["engine", "kernels by", "latency", "RAM KiB", "flash", "basis"]
 
 
 def engines_table(choice: EngineChoice) -> str:
-    """A block for each board of at most 80 columns, then what the kernels are."""
+    """A block for each board of at most 80 columns, then what the bases are."""
     lines: list[str] = []
     for board in choice.boards:
-        verdict, reasons = (_indented(texts) for texts in (verdict_texts(board), reason_texts(board)))
-        lines += [f"{choice.model} on {board.machine}", *verdict, "", *_rows(board), *reasons, ""]
-    lines += [line for text in legend_texts(choice) for line in hanging_indent(text)]
-    return "\n".join(lines)
+        reasons = _indented(cut(text, _REASON) for text in reason_texts(board))
+        lines += [f"{choice.model} on {board.machine}", *_indented(verdict_texts(board)), *_rows(board), *reasons, ""]
+    rows = [row for board in choice.boards for row in board.rows]
+    names = ", ".join(dict.fromkeys(row.kernels for row in rows if row.kernels))
+    bases = {row.basis: f"{row.basis}: {_SHORT[row.basis]}" for row in rows}
+    profiles = [f"kernels: {names}"] if names else []
+    legend = [*profiles, "; ".join(bases.values()), _interval_note([row for row in rows if row.runs])]
+    return "\n".join([*lines, *(line for text in legend for line in hanging_indent(text))])
 
 
 def verdict_texts(board: BoardEngines) -> list[str]:

@@ -102,7 +102,7 @@ def _counted(plan: MemoryPlan) -> list[str]:
     """What data need on the machine, in the words of ``mcusim run``, flash, and the limits."""
     if plan.machine is None or plan.in_ram is None:
         return []
-    lines = wrapped(f"memory: {parts_text(plan.in_ram.parts)}, together {size(plan.in_ram.needed)}")
+    lines = wrapped(f"memory: {parts_text(plan.in_ram.parts)}; all {size(plan.in_ram.needed)}")
     lines += [] if plan.flash is None else wrapped(f"flash: {flash_text(plan.flash)}")
     return lines + (wrapped(f"limits: {limits_text(plan.limits)}") if plan.limits else [])
 

@@ -60,7 +60,8 @@ def _attempts(attempts: Sequence[Attempt]) -> list[str]:
         by_lack.setdefault(attempt.lacks, []).append(attempt.what.removesuffix(" as it ships"))
     lines = [line for lacks, names in by_lack.items() for line in wrapped(f"{'; '.join(names)}: {lacks}")]
     closest = attempts[0]
-    return [*lines, *wrapped(f"the closest: {closest.what}: {closest.why}"), *command_lines(closest.command, "       ")]
+    what = closest.what.removesuffix(" as it ships")
+    return [*lines, *wrapped(f"the closest: {what}: {closest.why}"), *command_lines(closest.command, "       ")]
 
 
 def command_lines(command: str, indent: str) -> list[str]:

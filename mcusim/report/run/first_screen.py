@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mcusim.model.operators import shown_type
 from mcusim.program.order import stored_index
 from mcusim.program.unknown_operators import left_out_text
 from mcusim.report.flash_text import flash_text
@@ -156,7 +157,8 @@ def _causes(run: Run, brief: bool) -> str:
         return text
     cause = max(slowest.by_cause, key=lambda name: slowest.by_cause[name], default=named[0][0])
     share = f"{100 * slowest.cycles / total:.1f} %{'' if cause == named[0][0] else f' ({cause})'}"
-    return f"{text}; slowest: operator {stored_index(run.header, slowest.index)} {slowest.type}, {share}"
+    index, kind = stored_index(run.header, slowest.index), shown_type(slowest.type)
+    return f"{text}; slowest: operator {index} {kind}, {share}"
 
 
 def _output(output: KernelOutput) -> str:

@@ -17,7 +17,7 @@ from mcusim.model import Graph, Operator, Quantization, Tensor, load_model
 from mcusim.model.tflite.custom_options import custom_options
 from mcusim.runtime.tflm import scratch_bytes
 from tests.support.errors import one_error
-from tests.support.graphs.small_graphs import WINDOW, activation, constant, convolution, one_operator
+from tests.support.graphs.small_graphs import WINDOW, activation, convolution, one_operator
 from tests.support.graphs.tflite_writer import Unchecked, write_tflite
 from tests.support.graphs.tflm import TFLM
 from tests.support.graphs.tflm_graphs import random_network
@@ -57,11 +57,10 @@ def packed(graph: Graph) -> Graph:
 
 
 CASES: dict[str, tuple[Graph, str, int]] = {  # by name the graph, what `mcusim run` says, and the MACs that are known
-    "float": (in_floats(convolution(MAP, (5, 3, 3, 8), (1, 6, 4, 5))), "not fully quantised; convert it", 8640),
     "ABS": (one_operator("ABS", [activation(MAP)], [activation(MAP)]), "does not know: ABS", 0),
-    "float sum": (
-        in_floats(one_operator("SUM", [activation(MAP), constant([1, 2])], [activation((1, 8))], keep_dims=False)),
-        "not fully quantised",
+    "float": (
+        in_floats(one_operator("FLOOR_DIV", [activation(MAP), activation(MAP)], [activation(MAP)])),
+        "is float32; int32 is supported",
         0,
     ),
 }
@@ -137,8 +136,9 @@ def test_a_batch_that_is_left_open_is_named(tmp_path: Path) -> None:
 
 
 def test_what_no_option_helps_with_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An unknown operator, behind one of floats."""
-    first = in_floats(one_operator("RELU", [activation(MAP)], [activation(MAP)]))
+    """An unknown operator, behind one of floats that no kernel takes."""
+    half = replace(activation(MAP, "float16"), quantization=None)
+    first = one_operator("RELU", [half], [half])
     end = replace(first.tensors[1], index=2, name="end")
     operators = (*first.operators, Operator(1, "ABS", (1,), (2,), {}))
     graph = replace(first, tensors=(*first.tensors, end), operators=operators, outputs=(2,))
@@ -147,7 +147,8 @@ def test_what_no_option_helps_with_comes_first(tmp_path: Path, capsys: pytest.Ca
     for options in ([], ["--allow-unknown"]):
         assert main(["run", str(path), *options]) == 2
         error = one_error(capsys)
-        assert "operator 0 RELU: 'activation_0' is float32: the model is not fully quantised" in error
+        assert "operator 0 RELU: 'activation_0' is float16; int8, uint8, int16 and float32 are supported" in error
+        assert "convert the model with full-integer post-training quantisation" in error
         assert "`mcusim memory` plans its memory all the same" in error and "allow-unknown" not in error
     warnings = load_model(path, strict=False).warnings
     assert [warning.partition(":")[0] for warning in warnings] == [

@@ -77,7 +77,7 @@ def test_a_refusal_names_what_was_tried(capsys: Capsys) -> None:
     assert status == 1 and all(len(line) <= 80 for line in lines)
     for name in ("compiled code (tinyengine)", "policy tinyops", "policy external", "board nucleo-f746zg"):
         assert name in text.partition("tries")[2]
-    assert "policy external: over by latency 28.3 ms" in text
+    assert "policy external: latency +28.3 ms" in text
     (command,) = [line.strip() for line in joined(lines) if "mcusim run" in line]
     assert "nucleo-h743zi" in command and main(shlex.split(command)[1:]) == 1  # the closest is none either
 

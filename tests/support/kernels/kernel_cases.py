@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.model import Graph, Operator, Quantization
+from mcusim.model import Graph, Operator, Quantization, Tensor
 from mcusim.model.geometry import GROUPED, PACKED
 from mcusim.model.operators import OPERATORS
 from tests.support.kernels import selecting_cases as S
@@ -298,6 +298,19 @@ _MAKERS: dict[str, Callable[[Case], Graph]] = {
 }  # fmt: skip
 
 
+def in_floats(graph: Graph, seed: int) -> Graph:
+    """With floats for all that has a scale."""
+    rng = np.random.default_rng(seed)
+
+    def as_float(t: Tensor) -> Tensor:
+        if t.quantization is None:
+            return t
+        data = None if t.data is None else rng.normal(0, rng.choice([0.1, 1, 30]), t.shape).astype("<f4")
+        return replace(t, dtype="float32", quantization=None, data=data)
+
+    return replace(graph, tensors=tuple(map(as_float, graph.tensors)))
+
+
 def packed(graph: Graph) -> Graph:
     """With a filter of int4, two values a byte; that of a FULLY_CONNECTED has one scale."""
     op, tensors = graph.operators[0], [*graph.tensors]
@@ -320,6 +333,9 @@ def one_operator(kind: str, types: str, seed: int) -> Graph:
         c = Case(kind, types.split("_", maxsplit=1)[0], seed)
         graph = conv(c, True) if GROUPED in types else _MAKERS[OPERATORS[kind].rule](c)
         return packed(graph) if PACKED in types else graph
+    spec = OPERATORS[kind]
+    if types.startswith("float32") and "int8" in spec.traits.types and not (spec.traits.casts or spec.traits.fills):
+        return in_floats(one_operator(kind, types.replace("float32", "int8"), seed), seed)
     first, _, last = types.partition("_to_")
     c = Case(kind, last if last in RANGE and first not in RANGE else first, seed)
     if kind == "SOFTMAX":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mcusim.model import Graph
+from mcusim.model.operators import OPERATORS
 from tests.support.kernels.kernel_case import RANGE, Case
 
 
@@ -147,7 +148,7 @@ def broadcast_to(c: Case) -> Graph:
 
 def cast(c: Case) -> Graph:
     first, last = c.types
-    numbers = {"float32": 0, "int32": 2, "uint8": 3, "int16": 7, "int8": 9}
+    numbers = {"float32": 0, "int32": 2, "uint8": 3, "int16": 7, "int8": 9, "uint32": 15}
     source = c.add(c.shape(c.pick(2, 3, 4), 6), dtype=first)
     c.data.append(source)
     options = {"in_type": numbers[first], "out_type": numbers[last]}
@@ -168,7 +169,8 @@ def plain_binary(c: Case) -> Graph:
     else:
         inputs = [first, c.add(sides[1], dtype=c.dtype)]
         c.data.append(inputs[1])
-    fused = {} if c.kind == "FLOOR_DIV" else {"activation": c.pick("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")}
+    fused = {"activation": c.pick("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")}
+    fused = fused if OPERATORS[c.kind].fields else {}
     return c.graph(inputs, fused, dtype=c.dtype, plain=True)
 
 

@@ -251,6 +251,8 @@ def _nest_call(call: Call, profile: Profile) -> NestCall:
     for role, address, _ in call.operands:
         if role in _FIELDS:
             setattr(nest_call, role, address)
+    if (g.traits.reduces or g.traits.transposed) and not nest_call.scratch:  # floats are added up in the output
+        nest_call.scratch = _outputs(call)[0][0]
     nest_call.structure, nest_call.bytewise = call.node, profile.set == "cmsis-nano"
     return nest_call
 

@@ -190,10 +190,28 @@ _SELECTING = {  # int8 and uint8
     "l2": "normalized",
     "transpose_conv": "transposed",
 }
+_FLOATS = {
+    "conv": "convolution",
+    "depthwise": "depthwise",
+    "fully_connected": "fully_connected",
+    **dict.fromkeys(("add", "sub", "mul", "maximum", "minimum", "prelu", "squared_difference"), "binary"),
+    **dict.fromkeys(("average_pool", "max_pool"), "pool"),
+    **dict.fromkeys(("mean", "sum"), "mean"),
+    **dict.fromkeys(("relu", "leaky_relu", "logistic", "tanh", "elu", "hard_swish"), "unary"),
+    **dict.fromkeys(("softmax", "log_softmax"), "softmax"),
+    **dict.fromkeys(("arg_max", "arg_min"), "compared"),
+    **dict.fromkeys(("reduce_max", "reduce_min"), "reduced"),
+    "l2": "normalized",
+    "transpose_conv": "transposed",
+    "resize_nearest": "resize_nearest",
+    "resize_bilinear": "resize_bilinear",
+    "batch_matmul": "matrices",
+}
 _ONE = {  # whatever the type
     "reference_move-rows": "rows",
     **{f"reference_{name}": "rows" for name in ("gather", "space_to_batch", "batch_to_space", "mirror_pad", "tile")},
-    **{f"reference_{name}_s32": "binary" for name in ("add", "sub", "mul", "floor_div")},
+    **{f"reference_{name}_s32": "binary" for name in ("add", "sub", "mul", "floor_div", "div", "maximum", "minimum")},
+    "reference_cast_words": "unary",
     "reference_squared_difference": "binary",
     "reference_div_f32": "binary",
     "reference_sqrt_f32": "unary",
@@ -204,6 +222,7 @@ _ALL = {
     **_ONE,
     **{f"reference_{name}{end}": nest for name, nest in _SELECTING.items() for end in ("", "_u8")},
     **{f"reference_{name}{end}": nest for name, nest in _BOTH.items() for end in ("", "_u8")},
+    **{f"reference_{name}_f32": nest for name, nest in _FLOATS.items()},
     "reference_requantize_u8_to_s8": "unary",
     "reference_requantize_s8_to_u8": "unary",
     **{f"reference_{name}_s16": nest for name, nest in _BOTH.items() if name != "hard_swish"},
@@ -331,6 +350,7 @@ def describe(call: NestCall, g: Geometry, rows: Tile, sizes: Mapping[str, int]) 
     call.input_size, call.second_size = sizes.get("input0", 0), sizes.get("input1", 0)
     call.output_size, call.output_elements = sizes.get("output", 0), g.batch * rows.out_rows * g.out_w * g.out_c
     call.element, call.pieces = g.item, _pieces(g)
+    call.weight = 4 if g.is_float else 1
     if g.traits.pads or g.traits.fills:
         call.axes.table(AXES)[:] = _padded_axes(g, rows)
 

@@ -142,14 +142,15 @@ def pass_time(call: NestCall, index: int, n: int) -> None:
 
 @native
 def products(call: NestCall, x: int, w: int, conflict: int, level: int) -> None:
-    """Over the filter's channels the loads of an element and of a byte of the filter, and a step of ``level``, with
+    """Over the filter's channels the loads of an element and of one of the filter, and a step of ``level``, with
     that of ``conflict`` before it where both are in one bank. Loads that change nothing but counters are not made one
     by one; what comes of them is the same."""
     memory, item, count, k = call.memory, call.element, call.filter_c, 0
+    weight = call.weight
     if call.plays == 0 and x & (item - 1) == 0:
         conflicts = 0
         for i in range(count):
-            if ((x + i * item) ^ (w + i)) & 4 == 0:
+            if ((x + i * item) ^ (w + i * weight)) & 4 == 0:
                 conflicts += 1
         step(call, conflict, conflicts)
         step(call, level, count)
@@ -157,19 +158,20 @@ def products(call: NestCall, x: int, w: int, conflict: int, level: int) -> None:
     plain = call.plays and call.levels[level].reads == 0 and call.levels[conflict].reads == 0
     while k < count:
         load(call, x + k * item, item)
-        load(call, w + k, 1)
-        bank_conflict(call, conflict, x + k * item, w + k)
+        load(call, w + k * weight, weight)
+        bank_conflict(call, conflict, x + k * item, w + k * weight)
         step(call, level, 1)
         k += 1
         if plain and count - k > 2:  # the last one is made
-            quiet = min(quiet_loads(memory, x + k * item, item), quiet_loads(memory, w + k, 1), count - k) - 1
+            quiet = min(quiet_loads(memory, x + k * item, item), quiet_loads(memory, w + k * weight, weight))
+            quiet = min(quiet, count - k) - 1
             if quiet > 0:
                 conflicts = 0
                 for i in range(k, k + quiet):
-                    if ((x + i * item) ^ (w + i)) & 4 == 0:
+                    if ((x + i * item) ^ (w + i * weight)) & 4 == 0:
                         conflicts += 1
                 count_quiet_loads(memory, x + k * item, item, quiet)
-                count_quiet_loads(memory, w + k, 1, quiet)
+                count_quiet_loads(memory, w + k * weight, weight, quiet)
                 pass_time(call, conflict, conflicts)
                 pass_time(call, level, quiet)
                 k += quiet
@@ -194,8 +196,9 @@ def load_requantization(call: NestCall, channel: int, bias: int) -> None:
         words = 2 if call.element == 2 else 1
         for i in range(words):
             load(call, call.bias + 4 * (words * channel + i), 4)
-    load(call, call.multiplier + 4 * channel, 4)
-    load(call, call.shift + 4 * channel, 4)
+    if call.multiplier:  # floats have none
+        load(call, call.multiplier + 4 * channel, 4)
+        load(call, call.shift + 4 * channel, 4)
 
 
 @native

@@ -34,15 +34,15 @@ def rows(call: NestCall) -> None:
 def compared(call: NestCall) -> None:
     """``reference_arg_max``: call, output, element, larger; the elements of an output are IN_C apart.
 
-    A new largest element is found less and less often, here at powers of two.
+    A new largest element comes less and less often, here at powers of two.
     """
     step(call, 1, 1)
     outputs, inner = max(1, call.output_elements), max(1, call.in_c)
-    size, item = call.input_size // outputs, call.output_size // outputs
+    size, item, source = call.input_size // (outputs * call.weight), call.output_size // outputs, call.weight
     for n in range(outputs):
-        first = call.input + n // inner * size * inner + n % inner
+        first = call.input + (n // inner * size * inner + n % inner) * source
         for k in range(size):
-            load(call, first + k * inner, 1)
+            load(call, first + k * inner * source, source)
             step(call, 3, 1)
             if k and k & (k - 1) == 0:
                 step(call, 4, 1)
@@ -53,54 +53,58 @@ def compared(call: NestCall) -> None:
 @native
 def reduced(call: NestCall) -> None:
     """``reference_reduce_max``: call, clear, row, element; the output is what it compares with."""
-    outputs = max(1, call.output_size)
+    item = call.element
+    outputs = max(1, call.output_size // item)
     step(call, 1, 1)
     for i in range(outputs):
-        store(call, call.output + i, 1)
+        store(call, call.output + i * item, item)
         step(call, 2, 1)
-    for i in range(call.input_size):
+    for i in range(call.input_size // item):
         if i % call.in_c == 0:
             step(call, 3, 1)
-        load(call, call.input + i, 1)
-        load(call, call.output + i % outputs, 1)
+        load(call, call.input + i * item, item)
+        load(call, call.output + i % outputs * item, item)
         step(call, 4, 1)
 
 
 @native
 def normalized(call: NestCall) -> None:
     """``reference_l2``: call, row, square, element."""
+    item = call.element
     depth = call.out_c
     step(call, 1, 1)
-    for index in range(call.output_size // depth):
-        row = index * depth
+    for index in range(call.output_size // (depth * item)):
+        row = index * depth * item
         step(call, 2, 1)
         for i in range(depth):
-            load(call, call.input + row + i, 1)
+            load(call, call.input + row + i * item, item)
             step(call, 3, 1)
         for i in range(depth):
-            load(call, call.input + row + i, 1)
+            load(call, call.input + row + i * item, item)
             step(call, 4, 1)
-            store(call, call.output + row + i, 1)
+            store(call, call.output + row + i * item, item)
 
 
 @native
 def load_sum(call: NestCall, index: int) -> None:
     """One sum: a word, two with activations of 16 bits."""
-    for i in range(call.element):
-        load(call, call.scratch + 4 * (call.element * index + i), 4)
+    words = 2 if call.element == 2 else 1
+    for i in range(words):
+        load(call, call.scratch + 4 * (words * index + i), 4)
 
 
 @native
 def store_sum(call: NestCall, index: int) -> None:
     """As :func:`load_sum`."""
-    for i in range(call.element):
-        store(call, call.scratch + 4 * (call.element * index + i), 4)
+    words = 2 if call.element == 2 else 1
+    for i in range(words):
+        store(call, call.scratch + 4 * (words * index + i), 4)
 
 
 @native
 def added_taps(call: NestCall, y: int, x: int, channel: int) -> None:
     """One input element times the filters, added to the sums that it reaches."""
-    w = call.filter + channel
+    w = call.filter + channel * call.weight
     for i in range(y, y + call.kernel_h):
         step(call, 4, 1)
         for j in range(x, x + call.kernel_w):
@@ -111,10 +115,10 @@ def added_taps(call: NestCall, y: int, x: int, channel: int) -> None:
                 for c in range(call.out_c):
                     to = (i * call.out_w + j) * call.out_c + c
                     load_sum(call, to)
-                    load(call, w + c * call.kernel_h * call.kernel_w * call.in_c, 1)
+                    load(call, w + c * call.kernel_h * call.kernel_w * call.in_c * call.weight, call.weight)
                     step(call, 7, 1)
                     store_sum(call, to)
-            w += call.in_c
+            w += call.in_c * call.weight
 
 
 @native

@@ -175,17 +175,17 @@ def unary(call: NestCall) -> None:
 
 @native
 def softmax(call: NestCall) -> None:
-    """``reference_softmax``: call, row, element in each of three passes; the second keeps exponentials of int16."""
+    """``reference_softmax``: call, row, element in each of three passes; the second keeps those of int16 and floats."""
     depth, item = call.out_c, call.element
     step(call, 1, 1)
     for index in range(call.output_size // (depth * item)):
         row = index * depth * item
         step(call, 2, 1)
         for turn in range(3):
-            source = call.output if item == 2 and turn == 2 else call.input
+            source = call.output if item > 1 and turn == 2 else call.input
             for i in range(depth):
                 load(call, source + row + i * item, item)
-                if turn == 2 or (item == 2 and turn == 1):
+                if turn == 2 or (item > 1 and turn == 1):
                     store(call, call.output + row + i * item, item)
                 step(call, 3 + turn, 1)
 

@@ -20,7 +20,7 @@ def window(call: NestCall, image: int, y: int, x: int, channel: int) -> None:
     """The products of one output, of its group's channels."""
     depth, item = call.filter_c, call.element
     first = channel * (call.in_c // depth) // call.out_c * depth
-    w = call.filter + channel * call.kernel_h * call.kernel_w * depth
+    w = call.filter + channel * call.kernel_h * call.kernel_w * depth * call.weight
     iterations(call, 14, call.kernel_h)
     for i in range(call.kernel_h):
         step(call, 4, 1)
@@ -35,7 +35,7 @@ def window(call: NestCall, image: int, y: int, x: int, channel: int) -> None:
                 step(call, 6, 1)
                 iterations(call, 8, depth)
                 products(call, source, w, 17, 7)
-            w += depth
+            w += depth * call.weight
 
 
 @native
@@ -64,7 +64,7 @@ def convolution(call: NestCall) -> None:
 @native
 def taps(call: NestCall, image: int, y: int, x: int, channel: int) -> None:
     """The products of one output of a depthwise convolution."""
-    w = call.filter + channel
+    w = call.filter + channel * call.weight
     iterations(call, 11, call.kernel_h)
     for i in range(call.kernel_h):
         step(call, 5, 1)
@@ -78,10 +78,10 @@ def taps(call: NestCall, image: int, y: int, x: int, channel: int) -> None:
                 source = ((image * call.in_h + iy) * call.in_w + ix) * call.in_c + channel // call.depth_multiplier
                 source = call.input + source * call.element
                 load(call, source, call.element)
-                load(call, w, 1)
+                load(call, w, call.weight)
                 bank_conflict(call, 14, source, w)
                 step(call, 7, 1)
-            w += call.out_c
+            w += call.out_c * call.weight
 
 
 @native
@@ -110,7 +110,7 @@ def fully_connected(call: NestCall) -> None:
     step(call, 1, 1)
     for b in range(call.batch):
         for c in range(call.out_c):
-            products(call, call.input + b * depth * item, call.filter + c * depth, 7, 3)
+            products(call, call.input + b * depth * item, call.filter + c * depth * call.weight, 7, 3)
             iterations(call, 4, depth)
             load_requantization(call, c, 1)
             step(call, 2, 1)

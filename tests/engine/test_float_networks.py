@@ -1,0 +1,117 @@
+"""Networks of float32: LiteRT's values within a few steps of a float, TFLM's memory, replays near emulations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mcusim
+from mcusim.errors import ModelError
+from mcusim.kernels.kernel_set import load_set
+from mcusim.machine import load_machine
+from mcusim.model import Graph, Operator, Tensor, load_model
+from mcusim.plan import plan
+from mcusim.verification.equivalence import first_difference
+from tests.support.graphs.litert import LiteRT
+from tests.support.graphs.small_graphs import WINDOW
+from tests.support.graphs.tflite_writer import write_tflite
+from tests.support.graphs.tflm import TFLM
+
+RNG = np.random.default_rng(3)
+
+
+def float_network() -> Graph:
+    """A small classifier of images: two convolutions, a depthwise one, a pool, a mean, a layer and SOFTMAX."""
+    tensors: list[Tensor] = []
+    operators: list[Operator] = []
+
+    def add(shape: tuple[int, ...], data: Any = None, dtype: str = "float32") -> int:
+        values = None if data is None else np.asarray(data, dtype)
+        tensors.append(Tensor(len(tensors), f"t{len(tensors)}", shape, dtype, None, values))
+        return tensors[-1].index
+
+    def apply(kind: str, shape: tuple[int, ...], *sizes: tuple[int, ...], **options: Any) -> None:
+        """On the last result; ``sizes`` are those of weights."""
+        source = operators[-1].outputs[0] if operators else 0
+        weights = [add(size, RNG.normal(0, 0.4, size)) for size in sizes]
+        operators.append(Operator(len(operators), kind, (source, *weights), (add(shape),), options))
+
+    add((1, 16, 16, 3))
+    same = WINDOW | {"padding": "SAME", "activation": "RELU"}
+    apply("CONV_2D", (1, 8, 8, 8), (8, 3, 3, 3), (8,), **same | {"stride_h": 2, "stride_w": 2})
+    apply("DEPTHWISE_CONV_2D", (1, 8, 8, 8), (1, 3, 3, 8), (8,), **same, depth_multiplier=1)
+    apply("CONV_2D", (1, 8, 8, 20), (20, 1, 1, 8), (20,), **same | {"activation": "RELU6"})
+    pool = {"padding": "VALID", "stride_h": 2, "stride_w": 2, "filter_h": 2, "filter_w": 2, "activation": "NONE"}
+    apply("AVERAGE_POOL_2D", (1, 4, 4, 20), **pool)
+    axes = add((2,), [1, 2], "int32")
+    apply("MEAN", (1, 20), keep_dims=False)
+    operators[-1] = replace(operators[-1], inputs=(*operators[-1].inputs, axes))
+    layer = {"activation": "NONE", "keep_num_dims": False, "weights_format": 0}
+    apply("FULLY_CONNECTED", (1, 10), (10, 20), (10,), **layer)
+    apply("SOFTMAX", (1, 10), beta=1.0)
+    return Graph("floats", tuple(tensors), tuple(operators), (0,), operators[-1].outputs, "")
+
+
+GRAPH = float_network()
+PROGRAM = plan(GRAPH, load_machine("stm32f469i-disco"), "internal", load_set("cmsis"))
+IMAGE = RNG.normal(0, 1, (1, 16, 16, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("board", "policy"),
+    [("stm32f746g-disco", "external"), ("nucleo-g474re", "internal"), ("stm32f469i-disco", "tinyops")],
+)
+def test_a_network_of_floats(board: str, policy: str) -> None:
+    seen: dict[int, list[Any]] = {}
+    emulated = mcusim.simulate(
+        GRAPH, board, policy, "cmsis", fidelity="emulate", input=[IMAGE], observe=seen.__setitem__
+    )
+    data = write_tflite(GRAPH)
+    ours = seen[len(GRAPH.operators) - 1][0].reshape(-1)
+    for other in (LiteRT(data).run(IMAGE), TFLM(data).run(IMAGE)):
+        np.testing.assert_allclose(ours, np.asarray(other[0]).reshape(-1), rtol=3e-6)
+    replayed = mcusim.simulate(GRAPH, board, policy, "cmsis-gcc12")
+    assert replayed.run.cycles == pytest.approx(emulated.run.cycles, rel=0.04)
+
+
+def test_memory_is_that_of_the_interpreter(tmp_path: Path) -> None:
+    path = tmp_path / "floats.tflite"
+    path.write_bytes(write_tflite(GRAPH))
+    assert mcusim.plan_memory(path).tflm_head == TFLM(path.read_bytes()).head
+
+
+def test_the_default_profile_prices_floats_by_the_reference_loops() -> None:
+    result = mcusim.simulate(GRAPH, "stm32f469i-disco", "internal")
+    same = mcusim.simulate(GRAPH, "stm32f469i-disco", "internal", "cmsis-gcc12")
+    assert result.run.cycles == pytest.approx(same.run.cycles, rel=0.05)
+    assert result.interval is not None
+    low, high = result.interval.latency_ms
+    assert high > 2.2 * low and "in loops of float32, which nobody measured" in result.interval.not_fitted
+    emulated = mcusim.simulate(GRAPH, "stm32f469i-disco", "internal", "cmsis", fidelity="emulate", input=[IMAGE])
+    assert emulated.interval is not None and "float32" in emulated.interval.not_fitted
+
+
+def test_dynamic_range_is_refused_by_name(tmp_path: Path) -> None:
+    weights = GRAPH.operators[0].inputs[1]
+    tensors = [*GRAPH.tensors]
+    tensors[weights] = replace(tensors[weights], dtype="int8", data=np.ones(tensors[weights].shape, np.int8))
+    path = tmp_path / "hybrid.tflite"
+    path.write_bytes(write_tflite(replace(GRAPH, tensors=tuple(tensors))))
+    with pytest.raises(ModelError, match=r"operator 0 CONV_2D: 't1' is int8 with activations of floats \(dyn"):
+        load_model(path)
+
+
+def test_outputs_are_verified_within_the_steps_of_floats() -> None:
+    result = mcusim.verify(GRAPH, machine="stm32f469i-disco", policy="tinyops", kernels="cmsis")
+    assert result.litert is not None and result.litert.equal and result.litert.tolerance == 1e-5
+    assert result.untiled is not None and result.untiled.equal and result.untiled.tolerance == 0
+    want = np.array([[1.0, 0.5]], np.float32)
+    seen = {len(GRAPH.operators) - 1: [want]}
+    for other, equal in ((want * np.float32(1 + 5e-6), True), (want * np.float32(1 + 5e-5), False)):
+        ours = {len(GRAPH.operators) - 1: [other]}
+        assert (first_difference(PROGRAM, GRAPH, ours, seen, 1e-5) is None) is equal
+        assert first_difference(PROGRAM, GRAPH, ours, seen) is not None
