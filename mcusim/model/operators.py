@@ -233,7 +233,7 @@ OPERATORS: dict[str, OperatorSpec] = {
         omitted=(9, 10, 11, 16, 17, 20, 21, 22, 23),
         table="UnidirectionalSequenceLSTMOptions",
         fields=_ACTIVATION | {"cell_clip": "CellClip", "time_major": "TimeMajor"},
-        traits=Traits(keeps_state=True, gates=4),
+        traits=Traits(types=_REAL, keeps_state=True, gates=4),
     ),
     "READ_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=_STATE),
     "ASSIGN_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=_STATE),

@@ -34,19 +34,22 @@ def svdf(inputs: Sequence[Tensor], options: Mapping[str, Any]) -> list[Shape]:
 
 
 def lstm(inputs: Sequence[Tensor], options: Mapping[str, Any]) -> list[Shape]:
-    """The input's shape with as many channels as there are units; 12 constants and 2 states follow the input."""
+    """The input's shape with as many channels as there are units; 12 constants and 2 states follow the input. Of floats
+    all are; of int8 the biases have 32 bits, the cell 16."""
     source, hidden, cell = inputs[0], inputs[13], inputs[14]
+    floats = source.dtype == "float32"
+    matrix, bias, kept = ("float32",) * 3 if floats else ("int8", "int32", "int16")
     if options["activation"] != CELL_ACTIVATION:
         raise UnsupportedError(f"the activation {options['activation']} of an LSTM; {CELL_ACTIVATION} is supported")
     _rank(source, 3)
-    _dtype(source, "int8")
+    _dtype(source, matrix)
     _rank(inputs[1], 2)
     units, batch = inputs[1].shape[0], source.shape[1 if options["time_major"] else 0]
     for index, tensor in enumerate(inputs[1:13]):
         depth = source.shape[2] if index < 4 else units
-        _is(tensor, *(("int8", (units, depth)) if index < 8 else ("int32", (units,))))
+        _is(tensor, *((matrix, (units, depth)) if index < 8 else (bias, (units,))))
     _state(hidden, (source.dtype,), batch * units)
-    _state(cell, ("int16",), batch * units)
+    _state(cell, (kept,), batch * units)
     return [(*source.shape[:2], units)]
 
 

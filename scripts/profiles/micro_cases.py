@@ -321,9 +321,16 @@ def svdf(m: Maker) -> Graph:
 def lstm(m: Maker) -> Graph:
     steps, depth, units = m.pick(1, 2, 5, 9), m.pick(4, 10, 28, 40, 64, 128), m.pick(4, 8, 20, 33, 48, 64)
     x = m.add((1, steps, depth), 0.01)
-    matrices = [_matrix(m, (units, n), _scale(m, -9, -7)) for n in (depth,) * 4 + (units,) * 4]
-    biases = [m.add((units,), 2.0**-12, "int32", m.rng.integers(-900, 900, units)) for _ in range(4)]
-    states = [_state(m, (1, units), 2.0**-7, "int8"), _state(m, (1, units), 2.0**-11, "int16")]
+    floats = m.dtype == "float32"
+    sizes = [(units, n) for n in (depth,) * 4 + (units,) * 4]
+    if floats:
+        matrices = [m.add(size, data=m.rng.normal(0, 0.2, size)) for size in sizes]
+        biases = [m.add((units,), data=m.rng.normal(0, 0.2, units)) for _ in range(4)]
+    else:
+        matrices = [_matrix(m, size, _scale(m, -9, -7)) for size in sizes]
+        biases = [m.add((units,), 2.0**-12, "int32", m.rng.integers(-900, 900, units)) for _ in range(4)]
+    kinds = ("float32", "float32") if floats else ("int8", "int16")
+    states = [_state(m, (1, units), 2.0**-7, kinds[0]), _state(m, (1, units), 2.0**-11, kinds[1])]
     inputs = [x, *matrices, *biases, *states]
     options = {"activation": "TANH", "cell_clip": m.pick(0.0, 10.0), "time_major": False}
     graph = m.graph(inputs, options, 2.0**-7)
@@ -594,6 +601,7 @@ def cases(name: str) -> Iterator[Graph]:
     rows += [(("QUANTIZE", to_int16, 8, 0), dtype) for dtype in ("int8", "int32")]
     rows += [(case, "float32") for case in (*IN_FLOATS, ("RESIZE_NEAREST_NEIGHBOR", resize, 12, 0))]
     rows += [(case, "int8") for case in (*STATE, ("SOFTMAX", softmax_16, 24, 0))]
+    rows += [(("UNIDIRECTIONAL_SEQUENCE_LSTM", lstm, 30, 0), "float32")]
     for (kind, shapes, count, macs), dtype in rows:
         for seed in range(count):
             yield shapes(Maker(kind, dtype, seed, macs or MOST))

@@ -22,6 +22,7 @@ from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.run_config.input_tensors import random_inputs
 from mcusim.runtime.runtime import find_runtime
 from tests.support.cases import few, only_with_all_cases
+from tests.support.graphs.float_graphs import float_network
 from tests.support.graphs.tflite_writer import write_tflite
 from tests.support.paths import REPOSITORY
 
@@ -60,6 +61,12 @@ def test_it_gives_the_bytes_of_an_interpreter_in_the_time_of_its_runtime(
     generated = run_c(model, tmp_path / "c", core, **patches)
     assert generated.dumps[0].data == emulated(model)
     assert generated.profile.cycles == pytest.approx(run.cycles, rel=0.02)
+
+
+@GCC
+def test_floats_too(tmp_path: Path) -> None:
+    generated = run_c(float_network(), tmp_path / "c")
+    assert generated.dumps[0].data == emulated(float_network())
 
 
 @only_with_all_cases

@@ -24,6 +24,7 @@ from mcusim.verification.proof.prove import prove
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.streaming_graphs import lstm, svdf, wake_word
 from tests.support.graphs.tflm import TFLM
+from tests.support.kernels.kernel_cases import in_floats
 from tests.support.paths import shared_model
 
 BOARD = "stm32f746g-disco"
@@ -70,6 +71,15 @@ def test_random_shapes_with_state_compute_what_tflm_does(make: Callable[[int], G
         assert np.array_equal(found, wanted), (seed, found, wanted)
         varied += len(np.unique(wanted)) > 8 and len({one.tobytes() for one in wanted}) == COUNT
     assert varied > 12
+
+
+def test_an_lstm_of_floats_computes_what_tflm_does() -> None:
+    """Within what exp and tanh of two libraries differ by, over the steps of five inferences."""
+    for seed in range(6):
+        graph = in_floats(lstm(seed), seed)
+        wanted = tflm(write_tflite(graph), series(graph))
+        np.testing.assert_allclose(emulated(graph).outputs[0].values, wanted, rtol=1e-4, atol=1e-6)
+        assert len(np.unique(wanted)) > 8
 
 
 @pytest.mark.parametrize("name", ["mww1_okay_nabu", "tflm_keyword_scr"])

@@ -139,7 +139,7 @@ def _plain_range(job: CallJob) -> dict[str, int]:
     least, most = FUSED[activation]
     ends = (-infinite if least is None else least, infinite if most is None else most)
     if floats:
-        low, high = (_bits(value) for value in ends)
+        low, high = (float_bits(value) for value in ends)
     else:
         low, high = (int(max(-(2.0**31), min(value, 2.0**31 - 1))) for value in ends)
     return {"least": low, "most": high}
@@ -212,7 +212,7 @@ def _unary_scales(job: CallJob, source: Tensor, output: Tensor) -> dict[str, int
         return _float_parameters(kind, job)
     if "float32" in (source.dtype, output.dtype):
         scale = Q.real_scale(source if output.dtype == "float32" else output)
-        return {"multiplier": _bits(scale)}
+        return {"multiplier": float_bits(scale)}
     a, b = Q.real_scale(source), Q.real_scale(output)
     first = Q.quantize_multiplier(a / b if kind == "requantize" else Q.divide(a, b))
     values = {"multiplier": first[0], "shift": first[1]}
@@ -235,10 +235,11 @@ def _float_parameters(kind: str, job: CallJob) -> dict[str, int]:
     values = {"least": -float("inf") if least is None else least, "most": float("inf") if most is None else most}
     if kind == "leaky_relu":
         values["second_multiplier"] = job.op.options["alpha"]
-    return {name: _bits(value) for name, value in values.items()}
+    return {name: float_bits(value) for name, value in values.items()}
 
 
-def _bits(value: float) -> int:
+def float_bits(value: float) -> int:
+    """The word that a float32 is."""
     return int(np.array(value, "<f4").view("<u4"))
 
 
@@ -246,7 +247,7 @@ def _softmax(job: CallJob) -> bytes:
     source = job.inputs[0]
     depth = source.shape[-1]
     if source.dtype == "float32":
-        values = {"rows": source.elements // depth, "depth": depth, "multiplier": _bits(job.op.options["beta"])}
+        values = {"rows": source.elements // depth, "depth": depth, "multiplier": float_bits(job.op.options["beta"])}
         return pack("softmax_call", _ends(job) | values)
     if source.dtype == "int16":
         real = Q.real_scale(source) * float(Q.F32(job.op.options["beta"])) / (10 / 65535)
@@ -306,7 +307,7 @@ def _pad(job: CallJob) -> bytes:
         constant = job.graph.tensors[job.op.inputs[2]].data
         assert constant is not None
         first = constant.reshape(-1)[0]
-        value = _bits(float(first)) if output.dtype == "float32" else int(first)
+        value = float_bits(float(first)) if output.dtype == "float32" else int(first)
     values: dict[str, Any] = {
         "shape": five(shape, 1),
         "before": five(before, 0),

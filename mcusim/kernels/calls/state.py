@@ -11,7 +11,7 @@ from math import log2
 from typing import Any
 
 from mcusim.kernels.calls import quantize as Q
-from mcusim.kernels.calls.prepare import CallJob
+from mcusim.kernels.calls.prepare import CallJob, float_bits
 from mcusim.kernels.calls.structs import pack
 from mcusim.model.graph import ITEM_BYTES, Tensor
 
@@ -42,7 +42,10 @@ def _lstm(job: CallJob) -> bytes:
     values |= {"hidden": at.inputs[18], "cell": at.inputs[19]}
     values |= {"weights": list(at.inputs[1:5]), "recurrent": list(at.inputs[5:9]), "bias": list(at.inputs[12:16])}
     values |= {"batch": g.batch, "steps": g.out_h, "inputs": g.in_c, "units": g.out_c}
-    values |= {"time_major": int(job.op.options["time_major"]), "input_offset": -Q.zero_point(source)}
+    values |= {"time_major": int(job.op.options["time_major"])}
+    if source.dtype == "float32":
+        return pack("lstm_call", values | {"clip": float_bits(job.op.options["cell_clip"])})
+    values |= {"input_offset": -Q.zero_point(source)}
     values |= {"hidden_offset": -Q.zero_point(hidden)}
     values |= _matrices(source, tensors[1:5], "") | _matrices(hidden, tensors[5:9], "recurrent_")
     return pack("lstm_call", values | _between_gates(job, hidden, cell))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import tflite
 
 import mcusim
 from mcusim.commands.app import main
@@ -17,8 +15,9 @@ from mcusim.model import Graph, Operator, Quantization, Tensor, load_model
 from mcusim.model.tflite.custom_options import custom_options
 from mcusim.runtime.tflm import scratch_bytes
 from tests.support.errors import one_error
+from tests.support.graphs.open_batch import Open
 from tests.support.graphs.small_graphs import WINDOW, activation, convolution, one_operator
-from tests.support.graphs.tflite_writer import Unchecked, write_tflite
+from tests.support.graphs.tflite_writer import write_tflite
 from tests.support.graphs.tflm import TFLM
 from tests.support.graphs.tflm_graphs import random_network
 
@@ -106,21 +105,6 @@ def test_the_head_of_random_networks_of_floats(seed: int, tmp_path: Path) -> Non
     path = tmp_path / "model.tflite"
     path.write_bytes(data)
     assert mcusim.plan_memory(path).tflm_head == TFLM(data).head
-
-
-class Open(Unchecked):
-    """Files whose signatures leave the first size of each tensor open."""
-
-    def table(self, tensor: Tensor, buffer: int) -> int:
-        signature, end = self.numbers([-1, *tensor.shape[1:]]), tflite.TensorEnd
-
-        def signed(builder: Any) -> int:
-            tflite.TensorAddShapeSignature(builder, signature)
-            return int(end(builder))
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tflite, "TensorEnd", signed)
-            return super().table(tensor, buffer)
 
 
 def test_a_batch_that_is_left_open_is_named(tmp_path: Path) -> None:

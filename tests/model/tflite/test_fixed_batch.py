@@ -14,9 +14,9 @@ from mcusim.model import load_model
 from mcusim.model.tflite.fixed_batch import with_batch
 from mcusim.model.tflite.tflite_reader import graph_of
 from mcusim.run_config.input_tensors import random_inputs
-from tests.model.tflite.test_any_model import Open
 from tests.support.errors import one_error
 from tests.support.graphs.litert import LiteRT
+from tests.support.graphs.open_batch import Open
 from tests.support.graphs.small_graphs import activation, constant, one_operator
 from tests.support.graphs.tflm import TFLM
 from tests.support.kernels.kernel_guest import litert

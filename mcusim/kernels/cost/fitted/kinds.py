@@ -206,6 +206,7 @@ _FLOATS = {
     "resize_nearest": "resize_nearest",
     "resize_bilinear": "resize_bilinear",
     "batch_matmul": "matrices",
+    "lstm": "lstm",
 }
 _ONE = {  # whatever the type
     "reference_move-rows": "rows",

@@ -96,6 +96,7 @@ class NestCall(Struct, root=True):
     waited: int  # ticks for code, in all
     splits_words: int  # words off their boundary are split
     element: int  # bytes of an activation
+    dot_level: int  # of a product in a row of them, where a nest has several
     weight: int  # bytes of an element of the filter; of the input where elements are compared
     # the first unaligned access to Device memory is noted: its address (0: none)
     seeks_fault: int

@@ -16,23 +16,14 @@ WEIGHTS, RECURRENT, BIASES, HIDDEN, CELL = 1, 5, 9, 13, 14  # of LSTM
 
 
 @native
-def dot_bytes(call: NestCall, first: int, second: int, count: int, level: int) -> None:
-    """Products of two rows of bytes: ``level`` each, its loop from the next level on."""
+def dot(call: NestCall, first: int, second: int, count: int, item: int) -> None:
+    """Products of two rows, ``item`` bytes an element: bytes and floats in the first loop of products, halfwords in the
+    last; ``call.dot_level`` each, its loop from the next level on."""
     for i in range(count):
-        load(call, first + i, 1)
-        load(call, second + i, 1)
-        step(call, level, 1)
-    iterations(call, level + 1, count)
-
-
-@native
-def dot_halfwords(call: NestCall, first: int, second: int, count: int, level: int) -> None:
-    """:func:`dot_bytes` of halfwords."""
-    for i in range(count):
-        load(call, first + 2 * i, 2)
-        load(call, second + 2 * i, 2)
-        step(call, level, 1)
-    iterations(call, level + 1, count)
+        load(call, first + i * item, item)
+        load(call, second + i * item, item)
+        step(call, call.dot_level, 1)
+    iterations(call, call.dot_level + 1, count)
 
 
 @native
@@ -49,16 +40,15 @@ def svdf(call: NestCall) -> None:
         store(call, call.inputs[STATE].address + item * i, item)
     for row in range(rows):
         features = call.inputs[FEATURES].address + row % filters * depth
-        dot_bytes(call, features, call.input + row // filters * depth, depth, 4)
+        call.dot_level = 4
+        dot(call, features, call.input + row // filters * depth, depth, 1)
         step(call, 3, 1)
         store(call, call.inputs[STATE].address + item * ((row + 1) * window - 1), item)
     for row in range(rows):
         states = call.inputs[STATE].address + item * row * window
         weights = call.inputs[TIME].address + item * (row % filters) * window
-        if item == 1:
-            dot_bytes(call, states, weights, window, 9)
-        else:
-            dot_halfwords(call, states, weights, window, 13)
+        call.dot_level = 9 if item == 1 else 13
+        dot(call, states, weights, window, item)
         step(call, 8, 1)
         store(call, call.scratch + 4 * row, 4)
     for unit in range(call.batch * call.out_c):
@@ -76,50 +66,55 @@ def svdf(call: NestCall) -> None:
 @native
 def gate(call: NestCall, number: int, source: int, hidden: int, to: int) -> None:
     """One gate of one step, its result at ``to``."""
-    units, depth, more = call.out_c, call.in_c, call.scratch + 6 * call.batch * call.out_c
+    units, depth, item = call.out_c, call.in_c, call.element
+    wide = 2 if item == 1 else item
+    more = call.scratch + 3 * wide * call.batch * units
     step(call, 3, 1)
     for u in range(units):
-        dot_bytes(call, call.inputs[WEIGHTS + number].address + u * depth, source, depth, 5)
+        dot(call, call.inputs[WEIGHTS + number].address + u * depth * item, source, depth, item)
         load(call, call.inputs[BIASES + number].address + 4 * u, 4)
         step(call, 4, 1)
-        store(call, to + 2 * u, 2)
+        store(call, to + wide * u, wide)
     for u in range(units):
-        dot_bytes(call, call.inputs[RECURRENT + number].address + u * units, hidden, units, 5)
+        dot(call, call.inputs[RECURRENT + number].address + u * units * item, hidden, units, item)
         step(call, 4, 1)
-        store(call, more + 2 * u, 2)
+        store(call, more + wide * u, wide)
     for u in range(units):
-        load(call, to + 2 * u, 2)
-        load(call, more + 2 * u, 2)
+        load(call, to + wide * u, wide)
+        load(call, more + wide * u, wide)
         step(call, 9, 1)
-        store(call, to + 2 * u, 2)
+        store(call, to + wide * u, wide)
 
 
 @native
 def lstm(call: NestCall) -> None:
     """``reference_lstm``: call, step, gate, row, mac (loop), curve, cell, hidden, copy."""
     step(call, 1, 1)
-    units, room = call.out_c, 2 * call.batch * call.out_c
+    units, item = call.out_c, call.element
+    wide = 2 if item == 1 else item
+    room, call.dot_level = wide * call.batch * units, 5
     for row in range(call.batch * call.rows):
         batch = row // call.rows
-        hidden, cell = call.inputs[HIDDEN].address + batch * units, call.inputs[CELL].address + 2 * batch * units
-        source, scratch = call.input + row * call.in_c, call.scratch
+        hidden = call.inputs[HIDDEN].address + item * batch * units
+        cell = call.inputs[CELL].address + wide * batch * units
+        source, scratch = call.input + row * call.in_c * item, call.scratch
         step(call, 2, 1)
         gate(call, 1, source, hidden, scratch)
         gate(call, 0, source, hidden, scratch + room)
         gate(call, 2, source, hidden, scratch + 2 * room)
         for u in range(units):
-            load(call, cell + 2 * u, 2)
+            load(call, cell + wide * u, wide)
             for i in range(3):
-                load(call, scratch + i * room + 2 * u, 2)
+                load(call, scratch + i * room + wide * u, wide)
             step(call, 10, 1)
-            store(call, cell + 2 * u, 2)
+            store(call, cell + wide * u, wide)
         gate(call, 3, source, hidden, scratch + room)
         for u in range(units):
-            load(call, cell + 2 * u, 2)
-            load(call, scratch + room + 2 * u, 2)
+            load(call, cell + wide * u, wide)
+            load(call, scratch + room + wide * u, wide)
             step(call, 11, 1)
-            store(call, hidden + u, 1)
+            store(call, hidden + item * u, item)
         for u in range(units):
-            load(call, hidden + u, 1)
+            load(call, hidden + item * u, item)
             step(call, 12, 1)
-            store(call, call.output + row * units + u, 1)
+            store(call, call.output + (row * units + u) * item, item)
