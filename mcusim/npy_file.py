@@ -13,6 +13,8 @@ from mcusim.files import read_guarded
 if TYPE_CHECKING:
     import numpy as np
 
+_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")  # of .npy and .npz
+
 
 def read_npy(
     path: Path, most: int, problem: Callable[[str], Exception], *, shown: str, too_large: str, several: str
@@ -31,6 +33,8 @@ def read_npy(
             values = np.load(io.BytesIO(data), allow_pickle=False)
     except Exception as error:  # numpy's reader of headers lets through whatever its tokenizer and parser raise
         reason = " ".join((str(error) or type(error).__name__).split())
+        if not data.startswith(_MAGIC):
+            reason = "it is not one (numpy.save writes them)"
         raise problem(f"{shown}: cannot be read as .npy: {reason[:200]}") from None
     if not isinstance(values, np.ndarray):
         raise problem(f"{shown}: has several arrays; {several}")

@@ -60,6 +60,12 @@ def size(bytes: int) -> str:
     return f"{bytes} B"
 
 
+def size_of_room(bytes: int, room: int) -> str:
+    """``"218.4 KiB of 320 KiB"``; in bytes where more than there is would read the same."""
+    same = size(bytes) == size(room) and bytes > room
+    return f"{bytes:,} of {room:,} B" if same else f"{size(bytes)} of {size(room)}"
+
+
 def with_unit(value: object, base: str) -> str:
     """A value of an axis as a text: a number of ``base`` units in one that suits, ``default`` for None."""
     if value is None:

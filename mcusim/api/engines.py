@@ -16,6 +16,7 @@ from mcusim.measurements.interval.intervals import kept, ratio_interval
 from mcusim.measurements.interval.situation import on_machine
 from mcusim.measurements.vendors import st_engine
 from mcusim.model import load_model
+from mcusim.model.custom_costs import is_priced
 from mcusim.model.graph import Graph
 from mcusim.program.unknown_operators import opaque_types
 from mcusim.results import Result
@@ -57,7 +58,7 @@ def engines(
     if not boards:
         raise UsageError("machines: no machine is named; --machine all is all of those that ship")
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
-    unknown = opaque_types(op.type for op in graph.operators)
+    unknown = [name for name in opaque_types(op.type for op in graph.operators) if not is_priced(name)]
     if unknown:
         raise UnsupportedError(
             f"{graph.name}: operators mcusim does not know: {', '.join(unknown)}: no engine can be timed with them;"

@@ -16,6 +16,7 @@ from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.plan.options import runtime_of
 from mcusim.plan.policy_keywords import PolicyOptions
+from mcusim.plan.pools import largest_region
 from mcusim.program import Program, program_graph, read_program
 from mcusim.program.samples import sample_file
 from mcusim.program.unknown_operators import opaque_types, refuse_recorded, require_known
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from mcusim.verification.verification import Verification
 
 MOST_SEEDS = 100_000
-_MACHINE, _POLICY, _SEED = "stm32f746g-disco", "tinyops", 1
+_MACHINE, _POLICY, _WITHOUT_SDRAM, _SEED = "stm32f746g-disco", "tinyops", "internal", 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,8 +203,9 @@ def _planned(asked: VerifyRequest) -> VerifyCase:
     # before the plan: a cost profile without code is planned for, and not run
     default = runtime_of(asked.options).kernels[1]
     kernels = resolve(default if asked.kernels is None else asked.kernels, "plan" if asked.static else "emulate")
-    chosen = settings(asked.policy or _POLICY, kernels, asked.options, fidelity="emulate", costs=asked.costs)
     target = changed(asked.machine or _MACHINE, asked.overrides)
+    default_policy = _POLICY if largest_region(target, "sdram") else _WITHOUT_SDRAM
+    chosen = settings(asked.policy or default_policy, kernels, asked.options, fidelity="emulate", costs=asked.costs)
     assert not isinstance(asked.what, Program)
     graph = asked.what if isinstance(asked.what, Graph) else load_model(asked.what, asked.allow_unknown)
     types = [op.type for op in graph.operators]
@@ -234,10 +236,11 @@ def verify(
     """Prove a program correct for every timing, run it under a sanitizer, compare its outputs; or say what is wrong.
 
     ``what`` is a program or its path (``.jsonl``), or a model (path, name or graph), which is planned first, by default
-    with policy ``tinyops`` on ``machine`` (stm32f746g-disco); ``policy`` to ``costs`` and ``options`` are those of
-    :func:`mcusim.simulate` and for a model alone. A program goes with ``model``, by default what it names; if that is
-    not here only the proof is done. ``kernels`` is the set that runs, ``input`` what it runs on, ``static`` the proof
-    alone, ``sanitize`` ``halt``, ``report`` or ``off``; ``fuzz`` disturbs the timing by so many seeds from ``seed`` on.
+    with policy ``tinyops`` (``internal`` without SDRAM) on ``machine`` (stm32f746g-disco); ``policy`` to ``costs`` and
+    ``options`` are those of :func:`mcusim.simulate` and for a model alone. A program goes with ``model``, by default
+    what it names; if that is not here only the proof is done. ``kernels`` is the set that runs, ``input`` what it runs
+    on, ``static`` the proof alone, ``sanitize`` ``halt``, ``report`` or ``off``; ``fuzz`` disturbs the timing by so
+    many seeds from ``seed`` on.
     Raises UsageError for options that contradict each other, DoesNotFit, :class:`~mcusim.errors.InputError` for what
     cannot be read. Not modelled: what :mod:`mcusim.verification.verifier` does not.
     """

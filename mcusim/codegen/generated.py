@@ -23,8 +23,10 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import plan_options
 from mcusim.plan.placement import memory_needs
+from mcusim.plan.pools import largest_region, room_for
 from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime
+from mcusim.text import size_of_room
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,16 @@ class Generated(Displayed):
     def flash(self) -> int:
         """Bytes of constants and kernels."""
         return self.weights + self.tables + self.code
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        """What of it does not fit the machine, in words; the code is that of the kernels alone, the stack not in it."""
+        flash, ram = largest_region(self.machine, "flash"), room_for(self.machine, self.array)
+        parts = [("RAM", ram.name, self.array, ram.size)]
+        parts += [] if flash is None else [("flash", flash.name, self.flash, flash.size)]
+        return tuple(
+            f"{size_of_room(needed, room)} {kind} ({region})" for kind, region, needed, room in parts if needed > room
+        )
 
     def _line(self) -> str:
         return f"{self.model[:60]} as C: array {self.array:,} B, flash {self.flash:,} B, {len(self.files)} files"

@@ -21,7 +21,8 @@ from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.cores import CORES
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.pools import room_for
+from mcusim.plan.pools import largest_region, room_for
+from mcusim.text import size as size_text
 
 STACK = 4096  # bytes that main and the kernels may need
 
@@ -127,21 +128,25 @@ def _made(word: str) -> str:
 
 def script_text(machine: Machine, array: int) -> str:
     """A linker script: code and constants in flash, the ``array`` bytes in the first RAM with room for them."""
-    flash = max((r for r in machine.memory.values() if r.kind == "flash"), key=lambda r: r.end - r.base, default=None)
-    ram = room_for(machine, array + STACK)
+    flash, ram = largest_region(machine, "flash"), room_for(machine, array + STACK)
     code = flash or ram
-    return f"""/* {comment(machine.name)}: code and constants in {comment(code.name)}, data in {comment(ram.name)}. */
+    kept, data = (f"{size_text(pool.size)} of {comment(pool.name)}" for pool in (code, ram))
+    return f"""/* {comment(machine.name)}: code and constants in {kept}, data in {data}. */
 ENTRY(main)
 SECTIONS
 {{
     . = {code.base:#x};
     .text : {{ *(.text .text.*) }}
     .rodata : {{ *(.rodata .rodata.*) }}
+    code_end = .;
     . = {ram.base:#x};
     .data : {{ *(.data .data.*) }}
     .bss (NOLOAD) : {{ *(.bss .bss.* COMMON) }}
+    data_end = .;
     /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .comment .note*) }}
 }}
+ASSERT(code_end <= {code.base + code.size:#x}, "code and constants do not fit {kept}")
+ASSERT(data_end <= {ram.base + ram.size:#x}, "data do not fit {data}")
 """
 
 

@@ -43,7 +43,7 @@ def transfer_warnings(program: Program, machine: Machine) -> list[str]:
 
 
 def require_aligned_accesses(
-    program: Program, machine: Machine, profile: Profile, memory: MemoryState, opaque: Mapping[int, int]
+    program: Program, machine: Machine, profile: Profile, memory: MemoryState, opaque: Mapping[int, int | None]
 ) -> None:
     """Raise KernelFault for the first kernel call that accesses Device memory unaligned, on a core that faults then.
 

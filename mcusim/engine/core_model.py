@@ -73,7 +73,7 @@ class ReplayCore:
         machine: Machine,
         code: int,
         overhead: int | None = None,
-        opaque: Mapping[int, int] | None = None,
+        opaque: Mapping[int, int | None] | None = None,
         runtime: Runtime | None = None,
     ) -> None:
         self.memory = MemorySystem(machine)
@@ -94,7 +94,8 @@ class ReplayCore:
         assert not isinstance(task, Work)  # of recorded programs, which have a core of their own
         if task.id in self.opaque:
             known = self.opaque[task.id]
-            cycles = {"compute": known, "runtime": self.overhead if known and task.tile == 0 else 0}
+            overhead = self.overhead if known is not None and task.tile == 0 else 0
+            cycles = {"compute": known or 0, "runtime": overhead}
             cycles["bus"] = yield from system.arbiter.perform(Activity(sum(cycles.values()), {}))
             return cycles
         memory = system.memory

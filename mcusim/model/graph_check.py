@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
-from mcusim.model.operators import LARGEST_WINDOW, OPERATORS, OperatorSpec, shown_type
+from mcusim.model.operators import FUSED, LARGEST_WINDOW, OPERATORS, OperatorSpec, shown_type
 from mcusim.model.shapes import check_shapes
 
 BIASES = ("int64", "int32")  # of int16 activations
 LEAST = -(2**15)
 _NOTHING = "that nothing produces: it is no graph input, no constant and no operator's output"
 FLOATS = ("float16", "float32", "float64")
-_CONVERT = (
-    ": convert the model with full-integer post-training quantisation (int8 or uint8, with a representative data set)"
-)
+_INTEGERS = "with full-integer post-training quantisation (int8 or uint8, with a representative data set)"
 
 
 def check_graph(graph: Graph, source: str) -> None:
@@ -159,6 +157,7 @@ def _operator(graph: Graph, op: Operator) -> None:
             raise UnsupportedError(f"'{tensor.name}' is {form}, which no kernel here takes")
     _constants(op, inputs, spec)
     _types(op, inputs, outputs)
+    _fused(op, spec)
     _scales(op, inputs, outputs)
     check_shapes(spec.rule, inputs, op.options, [t.shape for t in outputs])
     window = max(inputs[1].shape[1:3]) if op.traits.parametric and len(inputs[1].shape) == 4 else 1
@@ -232,8 +231,8 @@ def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
             if tensor.dtype not in traits.output_types:
                 raise ModelError(f"'{tensor.name}' is {tensor.dtype}; it has to be {' or '.join(traits.output_types)}")
         outputs = []
-    read = inputs[:1] if traits.keeps_state else inputs
-    data = [t for i, t in enumerate(read) if not t.constant and i not in traits.indices] + outputs
+    read = [t for i, t in enumerate(inputs[:1] if traits.keeps_state else inputs) if i not in traits.indices]
+    data = [t for t in read if traits.constants_are_data or not t.constant] + outputs
     filters = inputs[1 : 1 + traits.parametric]
     if filters and filters[0].dtype == "int4":
         _packed(op, filters[0], data)
@@ -250,9 +249,19 @@ def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         raise ModelError(f"mixes the types {', '.join(t.dtype for t in data)}")
 
 
+def _fused(op: Operator, spec: OperatorSpec) -> None:
+    """An LSTM's kernel has its own activation; all others apply limits alone."""
+    activation = op.options.get("activation", "NONE")
+    if "activation" in spec.fields and not op.traits.gates and activation not in FUSED:
+        raise UnsupportedError(
+            f"the fused activation {activation} is applied by no kernel (nor by TensorFlow Lite Micro's): make it an"
+            " operator of its own"
+        )
+
+
 def _type(tensor: Tensor, allowed: tuple[str, ...], from_least: bool) -> None:
     if tensor.dtype not in allowed:
-        hint = _CONVERT if tensor.dtype in FLOATS and "int8" in allowed else ""
+        hint = _conversion(allowed) if tensor.dtype in FLOATS and "int8" in allowed else ""
         verb = "are" if len(allowed) > 1 else "is"
         raise UnsupportedError(f"'{tensor.name}' is {tensor.dtype}; {_listed(allowed)} {verb} supported{hint}")
     quantization = tensor.quantization
@@ -263,14 +272,20 @@ def _type(tensor: Tensor, allowed: tuple[str, ...], from_least: bool) -> None:
         )
 
 
+def _conversion(allowed: tuple[str, ...]) -> str:
+    """What helps a tensor of floats that is none of ``allowed``."""
+    return f": convert the model {'with float32, or ' if 'float32' in allowed else ''}{_INTEGERS}"
+
+
 def _of_floats(op: Operator, inputs: list[Tensor], data: list[Tensor]) -> None:
     """A convolution of floats has filters and biases of floats; those of int8 are of dynamic range."""
     *activations, filters = data
     both = (filters, *activations, *inputs[op.traits.bias_input :])
     other = next((t for t in both if t.dtype != "float32"), None)
     if other is not None:
+        form = " (dynamic range)" if other is filters and other.dtype == "int8" else ""
         raise ModelError(
-            f"'{other.name}' is {other.dtype} with activations of floats (dynamic range): convert the model with floats"
+            f"'{other.name}' is {other.dtype} with activations of floats{form}: convert the model with floats"
             " alone, or with full-integer post-training quantisation"
         )
 

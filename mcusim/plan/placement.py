@@ -248,7 +248,8 @@ def _place_runtime(graph: Graph, need: MemoryNeeds, base: int, placed: Placement
             for name, spans in arrays.items():
                 spans[step] = put(f"{name}{step}", channels * 4)
     for step, size in enumerate(need.nodes):
-        put(f"node{step}", size)
+        if size:
+            put(f"node{step}", size)
 
 
 def _place_weights(graph: Graph, layout: Layout, pool: Pool, placed: Placement) -> None:

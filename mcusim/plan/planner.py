@@ -23,6 +23,7 @@ from mcusim.program.unknown_operators import (
     left_out,
     left_out_text,
     opaque_types,
+    refuse_in_compiled_code,
     used_costs,
 )
 from mcusim.runtime.planning_costs import costs_of
@@ -53,7 +54,7 @@ def plan(
     parts = asked[CHANNEL_TILES]
     ordered = in_order(channel_tiled(asked.runtime.executed(graph), dict(parts)), asked)
     program = chosen.plan(ordered, machine, costs_of(kernels, asked.runtime), asked)
-    costs = used_costs(opaque_types(op.type for op in ordered.operators), asked.costs, machine.core.isa)
+    costs = _costs(ordered, machine, asked)
     recorded = {
         **_recorded(ordered, asked),
         **({"costs": costs} if costs else {}),
@@ -62,9 +63,19 @@ def plan(
     }
     recorded |= {name: cell for name, cell in _of_policy(chosen, asked).items() if name not in recorded}
     header = replace(program.header, options=recorded)
-    without, isa = left_out_text(left_out(header)), machine.core.isa
-    warnings = (*header.warnings, *([f"totals are {without}"] * bool(without)), *default_costs_text(header, isa))
-    return replace(program, header=replace(header, warnings=warnings))
+    planned, without = replace(program, header=header), left_out_text(left_out(header))
+    costs_text = default_costs_text(planned, machine.core.isa)
+    warnings = (*header.warnings, *([f"totals are {without}"] * bool(without)), *costs_text)
+    return replace(planned, header=replace(header, warnings=warnings))
+
+
+def _costs(ordered: Graph, machine: Machine, asked: PlanOptions) -> dict[str, str]:
+    """What opaque operators cost. Those by default are of the interpreter's own code, which compiled code has not."""
+    costs = used_costs(opaque_types(op.type for op in ordered.operators), asked.costs, machine.core.isa)
+    if asked.runtime.array is not None:
+        own = used_costs(costs, asked.costs, "")
+        refuse_in_compiled_code([name for name in costs if name not in own], asked.runtime.name)
+    return costs
 
 
 def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:

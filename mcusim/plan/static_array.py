@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from mcusim.model import geometry
-from mcusim.model.graph import ITEM_BYTES, Graph, Operator
+from mcusim.model.graph import Graph, Operator, item_bytes
 from mcusim.plan.allocators.greedy import Arena, align_up
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 from mcusim.runtime.runtime import ArrayRules
@@ -157,4 +157,4 @@ def _block(graph: Graph, first: int, follows: Mapping[int, int], lives: Mapping[
             needed = max(life.bytes, -(-needed // 4))
         since = life.first + 1  # the step that writes over it counts as the one before
         phases.append(Phase(tensor, since, max(life.last, since), max(needed, life.bytes)))
-    return ArrayBlock(tuple(phases), max(ITEM_BYTES[graph.tensors[phase.tensor].dtype] for phase in phases))
+    return ArrayBlock(tuple(phases), max(item_bytes(graph.tensors[phase.tensor].dtype) or 1 for phase in phases))

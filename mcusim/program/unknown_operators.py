@@ -8,8 +8,10 @@ default (:mod:`mcusim.model.custom_costs`). Not modelled: all else of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
 
 from mcusim.errors import ProgramError, UnsupportedError, UsageError
@@ -67,7 +69,11 @@ class OpaqueCost:
         return cost
 
     def of(self, sizes: Mapping[str, int]) -> int:
-        """Cycles of a call whose operands have so many bytes, rounded up."""
+        """Cycles of a call whose operands have so many bytes, rounded up. Raises ProgramError for an operand that it
+        has not."""
+        missing = next((t.operand for t in self.terms if t.operand and t.operand not in sizes), None)
+        if missing is not None:
+            raise ProgramError(f"its cost is of {missing}, and a call of it has {', '.join(sizes)}")
         return int(-(-sum((term.of(sizes) for term in self.terms), Fraction(0)) // 1))
 
 
@@ -91,12 +97,17 @@ def used_costs(types: Iterable[str], costs: Costs, isa: str = "") -> dict[str, s
     return {name: text for name, text in entries.items() if text is not None}
 
 
-def default_costs_text(header: Header, isa: str) -> tuple[str, ...]:
-    """A line for each cost of a program that is the default: what it rests on."""
-    costs: Mapping[str, str] = header.options.get("costs", {})
-    return tuple(
-        f"{name}: {text}, {cost_basis(name)}" for name, text in costs.items() if custom_cost(name, isa) == text
-    )
+def default_costs_text(program: Program, isa: str) -> tuple[str, ...]:
+    """A line for each cost of a program that is the default: what it rests on; that of the most cycles first."""
+    costs: Mapping[str, str] = program.header.options.get("costs", {})
+    defaults = [name for name, text in costs.items() if custom_cost(name, isa) == text]
+    if not defaults:
+        return ()
+    calls, total = opaque_cycles(program), Counter[str]()
+    for task in program.tasks:
+        if isinstance(task, Compute) and task.id in calls:
+            total[shown_type(task.geometry.type)] += calls[task.id] or 0
+    return tuple(f"{name}: {costs[name]}, {cost_basis(name)}" for name in sorted(defaults, key=lambda n: -total[n]))
 
 
 def _inner(name: str) -> str:
@@ -109,7 +120,10 @@ def require_known(types: Iterable[str], costs: Costs) -> None:
     names = {*known, *map(_inner, known)}
     for name, _ in costs:
         if name not in names:
+            lower = {known_name.lower(): known_name for known_name in sorted(names)}
+            near = get_close_matches(name[:80].lower(), lower, n=1)
             there = f"the opaque ones are {_listed(known)}" if known else "there are no opaque ones"
+            there += f"; did you mean {lower[near[0]]}?" if near else ""
             raise UsageError(f"--cost {name[:80]}: no operator of that name is opaque in what is run; {there}")
 
 
@@ -128,8 +142,8 @@ def left_out_text(names: tuple[str, ...]) -> str:
     return f"without {_listed(names)}, which mcusim does not know: {EXAMPLE} says what one costs"
 
 
-def opaque_cycles(program: Program) -> dict[int, int]:
-    """Cycles of each kernel call of an opaque operator, by the task's id.
+def opaque_cycles(program: Program) -> dict[int, int | None]:
+    """Cycles of each kernel call of an opaque operator, by the task's id; None of one without a cost.
 
     Raises UnsupportedError when there is nothing else in the program to simulate, ProgramError for a header whose costs
     cannot be read or are more cycles than can be counted.
@@ -139,11 +153,7 @@ def opaque_cycles(program: Program) -> dict[int, int]:
     operators = program.header.operators
     types = opaque_types(op.type for op in operators)
     arguments = {str(name): str(text) for name, text in program.header.options.get("costs", {}).items()}
-    if (
-        operators
-        and all(is_opaque(op.type) for op in operators)
-        and (len(operators) == 1 or not set(types) & set(arguments))
-    ):
+    if operators and all(is_opaque(op.type) for op in operators) and not set(types) & set(arguments):
         raise UnsupportedError(
             f"{program.header.model[:200]} has opaque operators alone ({_listed(types)}): there is nothing in it whose"
             " time mcusim knows"
@@ -155,16 +165,19 @@ def opaque_cycles(program: Program) -> dict[int, int]:
     return _cycles(program, costs)
 
 
-def _cycles(program: Program, costs: Mapping[str, OpaqueCost]) -> dict[int, int]:
-    cycles = {}
+def _cycles(program: Program, costs: Mapping[str, OpaqueCost]) -> dict[int, int | None]:
+    cycles: dict[int, int | None] = {}
     for task in program.tasks:
         if isinstance(task, Compute) and is_opaque(task.geometry.type):
             kind = program.header.operators[task.operator].type
             if kind != task.geometry.type:
                 raise ProgramError(f"task {task.id}: its geometry is of {task.geometry.type[:80]!r}, not {kind[:80]!r}")
             cost = costs.get(shown_type(kind))
-            cycles[task.id] = 0 if cost is None else cost.of(_sizes(task))
-    if sum(cycles.values()) > MOST_CYCLES:
+            try:
+                cycles[task.id] = None if cost is None else cost.of(_sizes(task))
+            except ProgramError as error:
+                raise ProgramError(f"operator {task.operator} {shown_type(kind)}: {error}") from None
+    if sum(filter(None, cycles.values())) > MOST_CYCLES:
         raise ProgramError(f"the costs of opaque operators are more than {MOST_CYCLES:,} cycles together")
     return cycles
 
@@ -189,9 +202,20 @@ def refuse_opaque(kinds: Iterable[str], model: str) -> None:
     """Raise UnsupportedError when one of an emulation's operators has no code."""
     types = opaque_types(kinds)
     if types:
+        which = "them" if types[1:] else "it"
         raise UnsupportedError(
-            f"{model[:200]}: {_listed(types)} cannot be emulated: mcusim does not know it and has no kernel for it;"
+            f"{model[:200]}: {_listed(types)} cannot be emulated: mcusim does not know {which} and has no kernel for"
+            f" {which};"
             f" --fidelity replay runs the others, {EXAMPLE} says what one of these costs"
+        )
+
+
+def refuse_in_compiled_code(names: Sequence[str], runtime: str) -> None:
+    """Raise UnsupportedError for operators of which only the interpreter has code."""
+    if names:
+        raise UnsupportedError(
+            f"{_listed(names)}: code that {runtime} compiles has no kernel for {'these' if names[1:] else 'this'};"
+            f" --runtime tflm has its own, {EXAMPLE} says what yours costs"
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcusim.text import columns, counted
+from mcusim.text import columns, counted, wrapped
 
 if TYPE_CHECKING:
     from mcusim.codegen.generated import Generated
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def generate_json(generated: Generated, folder: str) -> dict[str, Any]:
     """``model folder kernels machine core operators functions files``, and bytes: ``array weights tables code
-    flash`` (the last three together).
+    flash`` (the last three together); ``over``: what of it the machine has no room for, in words.
 
     Not modelled: the generated calls' own code, some 12 bytes an operator.
     """
@@ -29,13 +29,14 @@ def generate_json(generated: Generated, folder: str) -> dict[str, Any]:
         "tables": generated.tables,
         "code": generated.code,
         "flash": generated.flash,
+        "over": list(generated.over),
         "files": {location: len(data) for location, data in generated.files.items()},
     }
 
 
 def generate_table(generated: Generated, folder: str) -> str:
     """The text that ``mcusim generate`` prints."""
-    kernels = f"{len(generated.functions)} kernels of {generated.kernels} and what they call"
+    kernels = f"{counted(len(generated.functions), 'kernel')} of {generated.kernels} and what they call"
     rows = [
         ["array", "RAM", "activations, scratch, state", f"{generated.array:,} B"],
         ["weights", "flash", "filters, biases, other constants", f"{generated.weights:,} B"],
@@ -43,6 +44,8 @@ def generate_table(generated: Generated, folder: str) -> str:
         ["code", "flash", kernels, f"{generated.code:,} B"],
     ]
     lines = [f"{generated.model} -> {folder}", "", *columns(rows, left=3), ""]
+    if generated.over:
+        lines += [*wrapped(f"does not fit {generated.machine.name}: needs {', '.join(generated.over)}"), ""]
     operators = counted(generated.operators, "operator")
     lines.append(f"{operators}, {len(generated.files)} files; `make` there builds a program")
     return "\n".join(lines)

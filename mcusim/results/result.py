@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -101,6 +102,19 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
             return None, None
         program, graph = self.request.program, self.request.graph
         return program, graph if program is None or graph is None else program_graph(program, graph)
+
+    @property
+    def data_types(self) -> str:
+        """What most bytes of the activations are of, and filters of int4: ``"int8"``, ``"int8, int4 filters"``; empty
+        where the network is not known."""
+        graph = self._asked[1]
+        if graph is None:
+            return ""
+        held = Counter[str]()
+        for tensor in graph.tensors:
+            held[tensor.dtype] += 0 if tensor.constant else tensor.bytes
+        packed = any(tensor.dtype == "int4" for tensor in graph.tensors)
+        return max(held, key=lambda dtype: held[dtype], default="") + ", int4 filters" * packed
 
     @property
     def energy_missing(self) -> str | None:

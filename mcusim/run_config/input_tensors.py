@@ -81,7 +81,8 @@ def _checked(tensor: Tensor, given: Input) -> Array:
     what = f"input {given}" if isinstance(given, str | Path) else f"input for {quoted(tensor.name)}"
     values = _load(Path(given), tensor) if isinstance(given, str | Path) else np.asarray(given)
     if values.dtype != np.dtype(tensor.dtype):
-        raise UsageError(f"{what}: is {values.dtype}; the model takes {tensor.dtype}{_formula(tensor)}")
+        order = f" ({values.dtype.str}: bytes in the other order)" if values.dtype.str[:1] == ">" else ""
+        raise UsageError(f"{what}: is {values.dtype.name}{order}; the model takes {tensor.dtype}{_formula(tensor)}")
     if values.shape not in (tensor.shape, tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape):
         raise UsageError(f"{what}: has shape {_shape(values.shape)}; the model takes {_shape(tensor.shape)}")
     return np.ascontiguousarray(values).reshape(tensor.shape)

@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from micro_cases import UNPACK_ALONE, WIDTHS, Maker, broadcast, same_shapes, sides
+from micro_cases import (
+    UNPACK_ALONE,
+    WIDTHS,
+    Maker,
+    broadcast,
+    padded_axes,
+    padding,
+    same_shapes,
+    sides,
+)
 
 from mcusim.model import Graph
 
@@ -96,6 +105,19 @@ def broadcast_to(m: Maker) -> Graph:
     return m.graph([m.add(source), _table(m, target)], {})
 
 
+def transpose(m: Maker) -> Graph:
+    shape = _shape(m)
+    order = m.pick([0, 2, 1, 3], [0, 3, 1, 2], [0, 2, 3, 1], [0, 3, 2, 1], [0, 1, 3, 2])
+    return m.graph([m.add(shape), _table(m, order)], {})
+
+
+def strided(m: Maker) -> Graph:
+    shape, step = _shape(m), m.pick([1, 1, 1, 2], [1, 2, 2, 1], [1, 1, 1, 3], [1, 1, 2, 2])
+    table = [_table(m, values) for values in ([0] * 4, shape, step)]
+    masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    return m.graph([m.add(shape), *table], dict.fromkeys(masks, 0))
+
+
 def gather(m: Maker) -> Graph:
     shape = _shape(m)
     axis = m.pick(1, 2, 3)
@@ -161,7 +183,7 @@ def unpacked(m: Maker) -> Graph:
 
 
 Case = tuple[str, Callable[[Maker], Graph], int, tuple[str, ...]]  # operator, shapes, how many, types
-BOTH, REAL = ("int8", "uint8"), ("float32",)
+BOTH, REAL, WIDE = ("int8", "uint8"), ("float32",), ("int16", "float32")
 CASES: tuple[Case, ...] = (
     *((kind, arg, 16, BOTH) for kind in ("ARG_MAX", "ARG_MIN")),
     *((kind, reduce, 20, BOTH) for kind in ("REDUCE_MAX", "REDUCE_MIN")),
@@ -200,6 +222,13 @@ CASES: tuple[Case, ...] = (
     ("L2_NORMALIZATION", normalized, 16, REAL),
     ("TRANSPOSE_CONV", transpose_conv, 30, REAL),
     ("BATCH_MATMUL", matrices, 60, ("int8", "int16", "float32")),
+    ("TRANSPOSE", transpose, 40, WIDE),
+    ("STRIDED_SLICE", strided, 24, WIDE),
+    ("UNPACK", unpack, 16, WIDE),
+    ("BROADCAST_TO", broadcast_to, 8, WIDE),
+    ("MIRROR_PAD", mirror_pad, 24, WIDE),
+    ("PAD", padding, 16, REAL),
+    ("PAD", padded_axes, 48, REAL),
 )
 
 

@@ -15,6 +15,7 @@ import mcusim
 from mcusim.commands.app import main
 from mcusim.errors import InputError
 from mcusim.measurements.vendors import st_engine
+from mcusim.model.operators import opaque
 from mcusim.results.engine_choice import BoardEngines, EngineChoice
 from mcusim.results.measurement.interval import RatioInterval
 from tests.support.graphs.small_graphs import chain
@@ -44,6 +45,16 @@ def test_each_row_is_a_run(choice: EngineChoice) -> None:
         assert row.latency_ms == run.energy.latency_ms and row.result.interval == run.interval
         assert row.flash == (run.flash.total, run.flash.total) and row.kernels == run.kernels
         assert row.basis == ("fitted" if row.name == "TinyEngine" else "replayed")
+
+
+def test_custom_operators_of_the_interpreter_are_timed_with_it_alone() -> None:
+    graph = chain("RELU", opaque("CUSTOM(SignalWindow)"), "RELU")
+    (board,) = mcusim.engines(graph).boards
+    assert [row.name for row in board.rows if row.runs] == ["TFLM reference", "TFLM CMSIS-NN"]
+    (compiled,) = (row for row in board.rows if row.name == "compiled")
+    assert "CUSTOM(SignalWindow): code that tinyengine compiles has no kernel" in compiled.reason
+    with pytest.raises(InputError, match=r"CUSTOM\(other\): no engine can be timed"):
+        mcusim.engines(chain("RELU", opaque("CUSTOM(other)")))
 
 
 def test_st_rows_are_factors_on_the_compiled_replay(choice: EngineChoice) -> None:

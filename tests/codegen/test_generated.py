@@ -17,6 +17,7 @@ from mcusim import simulate
 from mcusim.codegen.c_text import comment
 from mcusim.commands.app import main
 from mcusim.errors import UnsupportedError, UsageError
+from mcusim.machine import load_machine
 from mcusim.model import Quantization, load_model
 from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.run_config.input_tensors import random_inputs
@@ -142,6 +143,22 @@ def test_what_cannot_be_generated_is_named_with_its_shapes(tmp_path: Path) -> No
     with pytest.raises(UnsupportedError, match=r"operator 0 WHATEVER \(1x"):
         mcusim.generate(hostile, tmp_path / "c")
     assert not (tmp_path / "c").exists()
+
+
+def test_what_does_not_fit_the_board_is_named_and_not_linked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = load_model("figure-1")
+    small = load_machine("stm32f746g-disco", {"memory.flash.size": "4 KiB"})
+    over = mcusim.generate(graph, tmp_path / "a", small).over
+    assert len(over) == 1 and over[0].endswith(" of 4 KiB flash (flash)")
+    assert f"ASSERT(code_end <= {0x8001000:#x}," in (tmp_path / "a" / "board.ld").read_text(encoding="utf-8")
+    large = tmp_path / "large.tflite"
+    tensor = Tensor(0, "image", (1, 256, 256, 16), "int8", Quantization((0.1,), (0,)))
+    relu = (Operator(0, "RELU", (0,), (1,), {}),)
+    large.write_bytes(write_tflite(Graph("large", (tensor, replace(tensor, index=1)), relu, (0,), (1,), "")))
+    assert main(["generate", str(large), "-o", str(tmp_path / "b")]) == 1
+    assert "does not fit stm32f746g-disco: needs 2 MiB of 320 KiB RAM (dtcm+sram1+sram2)" in capsys.readouterr().out
 
 
 @only_with_all_cases

@@ -15,9 +15,13 @@ from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.plan import plan
+from mcusim.program.extent import check_extent
+from mcusim.program.field_readers import FieldError
+from mcusim.program.program import Compute
 from mcusim.verification.equivalence import first_difference
 from tests.support.graphs.float_graphs import float_network
 from tests.support.graphs.litert import LiteRT
+from tests.support.graphs.small_graphs import activation, constant, one_operator
 from tests.support.graphs.tflite_writer import write_tflite
 from tests.support.graphs.tflm import TFLM
 
@@ -68,6 +72,33 @@ def test_dynamic_range_is_refused_by_name(tmp_path: Path) -> None:
     path.write_bytes(write_tflite(replace(GRAPH, tensors=tuple(tensors))))
     with pytest.raises(ModelError, match=r"operator 0 CONV_2D: 't1' is int8 with activations of floats \(dyn"):
         load_model(path)
+
+
+def test_a_filter_of_floats_has_four_bytes_an_element() -> None:
+    task = next(t for t in PROGRAM.tasks if isinstance(t, Compute))
+    (weights,) = (operand for operand in task.operands if operand.role == "filter")
+    short = replace(weights, span=replace(weights.span, bytes=weights.span.bytes // 4))
+    with pytest.raises(FieldError, match="operand filter has 216 B, its geometry and rows need 864 B"):
+        check_extent(replace(task, operands=tuple(short if o is weights else o for o in task.operands)))
+
+
+@pytest.mark.parametrize("board", ["stm32f746g-disco", "nucleo-g474re"])
+@pytest.mark.parametrize("dtype", ["int16", "float32"])
+def test_words_that_are_moved_cost_what_they_take(board: str, dtype: str) -> None:
+    """Elements copied one by one, as columns become rows."""
+    source, target = (replace(activation(shape), dtype=dtype) for shape in ((1, 20, 16, 12), (1, 12, 20, 16)))
+    graph = one_operator("TRANSPOSE", [source, constant([0, 3, 1, 2])], [target])
+    emulated = mcusim.simulate(graph, board, kernels="cmsis", fidelity="emulate")
+    replayed = mcusim.simulate(graph, board, kernels="cmsis-gcc12")
+    assert replayed.run.cycles == pytest.approx(emulated.run.cycles, rel=0.05)
+
+
+def test_outputs_without_exp_are_verified_byte_for_byte() -> None:
+    """On a board without SDRAM by policy internal."""
+    exact = replace(GRAPH, operators=GRAPH.operators[:-1], outputs=GRAPH.operators[-2].outputs)
+    result = mcusim.verify(exact, machine="nucleo-g474re", kernels="cmsis")
+    assert result.litert is not None and result.litert.equal and result.litert.tolerance == 0
+    assert result.program.header.policy == "internal"
 
 
 def test_outputs_are_verified_within_the_steps_of_floats() -> None:

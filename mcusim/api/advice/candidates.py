@@ -22,7 +22,7 @@ from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, PATCHES, WEIGHTS
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.policies.tinyops import BUFFERING
-from mcusim.plan.pools import sram_pool
+from mcusim.plan.pools import largest_region, sram_pool
 from mcusim.plan.registry import all_policies, policy_options
 from mcusim.results import Result
 from mcusim.results.advice import LimitCheck
@@ -35,6 +35,7 @@ from mcusim.runtime.runtime import find_runtime, runtime_names
 SEARCH = 0.5  # seconds: what is not settled by then would take the command long, and could come out differently
 KIB = 1024
 Options = dict[str, str | bool | None]
+_AS_SHIPPED: Options = {"set": None, "clock": None, "force-clock": None}
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ class Ways:
         yield from self._budgets()
         if self.problem.flash:
             yield from self._policies_elsewhere()
+        yield from self._boards_elsewhere()
 
     def _arenas(self) -> Iterator[Change]:
         """Results in place, an optimal order, an optimal allocator; then all three."""
@@ -190,9 +192,10 @@ class Ways:
     @cached_property
     def _other_weights(self) -> list[str]:
         """Regions that the weights could be read from, but for the one that was named; on-chip flash first."""
-        kinds = ("flash", "qspi", "sdram")
-        regions = [r for r in self.machine.memory.values() if r.kind in kinds and r.name != self.base.options[WEIGHTS]]
-        return [r.name for r in sorted(regions, key=lambda r: kinds.index(r.kind))]
+        named = self.base.options[WEIGHTS]
+        largest = largest_region(self.machine, "flash") if self.base.policy == all_policies()[0].name else None
+        default = None if largest is None else largest.name
+        return [region for region in _weight_regions(self.machine) if region != (default if named is None else named)]
 
     def _policies(self) -> Iterator[Change]:
         """The other policies, without the options that they do not take."""
@@ -227,13 +230,44 @@ class Ways:
     def _boards(self) -> Iterator[Change]:
         """The other boards that ship, as they are, the fastest clock first: with the same options, else with the first
         policy and its defaults."""
-        others = [load_machine(name) for name in machine_names() if name != self.machine.name]
-        plain: Options = dict.fromkeys(
-            (*(policy_option.flag for policy_option in policy_options().values()), "weights")
-        )
-        for board in sorted(others, key=lambda board: -board.core.clock):
-            same: Options = {"machine": board.name, "set": None, "clock": None, "force-clock": None}
-            yield Change(f"board {board.name} as it ships", "board", same)
+        for board in self._other_boards:
+            yield Change(f"board {board.name} as it ships", "board", {"machine": board.name, **_AS_SHIPPED})
             first = all_policies()[0].name
             if self.base.policy != first:
-                yield Change(f"board {board.name}, policy {first}", "board", {**same, "policy": first, **plain})
+                options = {"machine": board.name, **_AS_SHIPPED, "policy": first, **_without_options()}
+                yield Change(f"board {board.name}, policy {first}", "board", options)
+
+    def _boards_elsewhere(self) -> Iterator[Change]:
+        """Where no other board has room on chip: the other policies on those with external memory, and weights there
+        where flash is what is too small."""
+        for board in self._other_boards:
+            regions = _weight_regions(board) if self.problem.flash else []
+            if not any(region.kind == "sdram" for region in board.memory.values()):
+                continue
+            options: Options = {"machine": board.name, **_AS_SHIPPED, **_without_options()}
+            for region in regions:
+                named = {**options, "weights": region}
+                yield Change(f"board {board.name}, weights in {region}", "board", named, last=True)
+            for name in self._others:
+                plain = {**options, "policy": name}
+                yield Change(f"board {board.name}, policy {name}", "board", plain, last=True)
+                for region in regions:
+                    named = {**plain, "weights": region}
+                    yield Change(f"board {board.name}, policy {name}, weights in {region}", "board", named, last=True)
+
+    @cached_property
+    def _other_boards(self) -> list[Machine]:
+        others = [load_machine(name) for name in machine_names() if name != self.machine.name]
+        return sorted(others, key=lambda board: -board.core.clock)
+
+
+def _without_options() -> Options:
+    """The options of policies, and the region of the weights, as they are by default."""
+    return dict.fromkeys((*(option.flag for option in policy_options().values()), "weights"))
+
+
+def _weight_regions(machine: Machine) -> list[str]:
+    """Regions that weights could be read from, on-chip flash first."""
+    kinds = ("flash", "qspi", "sdram")
+    regions = [region for region in machine.memory.values() if region.kind in kinds]
+    return [region.name for region in sorted(regions, key=lambda region: kinds.index(region.kind))]

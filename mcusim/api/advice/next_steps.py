@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcusim.errors import InputError
+from mcusim.model.operators import is_opaque
 from mcusim.plan import takers
 from mcusim.results import Result
 from mcusim.results.advice import NextStep
@@ -42,7 +43,7 @@ def _steps(result: Result, model: str, options: Options, board: Options) -> Iter
     if waits >= MUCH and external:
         text = f"{100 * waits:.0f} % of the cycles wait for memories; other policies side by side"
         yield NextStep(text, run_command(model, {**board, **taken}, "compare"))
-    elif result.planner not in takers("overlay"):
+    elif result.planner not in takers("overlay") and not _own_costs(result):
         count = len(inference_engines())
         yield NextStep(f"the {count} inference engines side by side", run_command(model, board, "engines"))
     if result.fidelity == "replay" and (emulated := _emulated(result)) is not None:
@@ -54,10 +55,21 @@ def _steps(result: Result, model: str, options: Options, board: Options) -> Iter
         yield NextStep("what happens when, as a page", run_command(model, page))
 
 
+def _has_opaque(result: Result) -> bool:
+    """Whether a run has operators of which there is no code."""
+    return result.run is not None and any(is_opaque(op.type) for op in result.run.header.operators)
+
+
+def _own_costs(result: Result) -> bool:
+    """Whether some of a run's operators cost what the user said; other commands do not take that."""
+    request = result.request
+    return request is not None and bool(request.settings.options.costs)
+
+
 def _emulated(result: Result) -> Options | None:
     """The options of kernels that can be emulated for those of a replay; None where there are none."""
     request = result.request
-    if request is None:
+    if request is None or _has_opaque(result):
         return None
     kernels, runtime = request.settings.kernels, request.settings.options.runtime
     if not kernels.named:

@@ -33,7 +33,7 @@ def generate(
 
     One static array, constants in the order in which the kernels read them, straight calls; three functions to use it:
     mcusim_input, mcusim_invoke, mcusim_output. The kernels' sources that it needs are copied. A Makefile builds it for
-    Cortex-M, for an emulator and for the computer at hand.
+    Cortex-M, for an emulator and for the computer at hand. The exit status is 1 where the board has no room for it.
 
     \b
     Examples:
@@ -50,4 +50,4 @@ def generate(
     from mcusim.report.generated_code import generate_json, generate_table
 
     output.emit(lambda: generate_table(generated, str(out)), lambda: generate_json(generated, str(out)))
-    return 0
+    return 1 if generated.over else 0

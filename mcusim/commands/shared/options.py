@@ -78,7 +78,8 @@ Cost = Annotated[
     option(
         "NAME=COST",
         'What an unknown operator costs: "12 cycles/B" (bytes of its inputs and outputs together, constants not'
-        ' counted) or "5000 cycles" (a call). Repeatable.',
+        ' counted), "9 cycles/B of input0" (or input1, output0: of one alone), "5000 cycles" (a call), or a sum of'
+        " these with + between. Repeatable.",
         names="--cost",
     ),
 ]

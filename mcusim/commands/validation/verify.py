@@ -41,7 +41,8 @@ class ModelPlanning:
     """How a model is planned."""
 
     policy: Annotated[
-        str | None, option("NAME", "For a model: {policies} (default: tinyops).", names="--policy -p")
+        str | None,
+        option("NAME", "For a model: {policies} (default: tinyops; internal without SDRAM).", names="--policy -p"),
     ] = None
     planning: Planning
 

@@ -82,10 +82,10 @@ class CompiledProgram:
     def _kernel_call(self, state: TaskState, number: int, task: Compute, core: ReplayCore) -> None:
         g, memory = task.geometry, core.memory.state
         state.kind = E.COMPUTE
-        if task.tile == 0 and core.opaque.get(task.id, 1):
+        if task.tile == 0 and core.opaque.get(task.id, 0) is not None:
             self.first_tiles.append(number)
         if task.id in core.opaque:
-            state.opaque, state.compute = 1, core.opaque[task.id]
+            state.opaque, state.compute = 1, core.opaque[task.id] or 0
             return
         state.compute = calls.cycles(g, task.rows, core.costs)
         sweep = calls.code_sweep(core.code, g, task.rows, core.profile, core.costs, state.compute)

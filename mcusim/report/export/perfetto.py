@@ -8,6 +8,7 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
+from mcusim.model.operators import shown_type
 from mcusim.results.over_time import CORE, TimeSegment, core_segments, lanes, occupancy, rates, stretches
 from mcusim.results.result import Result
 
@@ -78,7 +79,7 @@ def _metadata(name: str, pid: int, tid: int, args: Record) -> Record:
 
 def _operators(segments: Iterable[TimeSegment], run: Run) -> Iterator[Record]:
     """One slice for each stretch of an operator's segments."""
-    types = {operator.index: operator.type for operator in run.operators}
+    types = {operator.index: shown_type(operator.type) for operator in run.operators}
     for parts in stretches(segments):
         operator, start, end = parts[0].operator, parts[0].start, parts[-1].end
         spent: dict[str, int] = {}

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from mcusim.results.measurement.interval import Interval, Range, RatioInterval
 from mcusim.text import UnitScale, columns, hanging_indent, pick_unit
 
+HALF = 0.5  # share of the cycles from which what they are in is why an interval is wide
+
 
 def percentage(level: float) -> str:
     """``"90 %"``."""
@@ -71,7 +73,9 @@ def interval_reason(interval: Interval | None) -> str:
     """:func:`interval_basis` in a line; '' without an interval."""
     if interval is None:
         return ""
-    reasons = ["--kernels says which are yours"] * bool(interval.situation.builds)
+    in_floats = sum(share for kind, share in interval.situation.mix if "float32" in kind)
+    reasons = [f"{100 * in_floats:.0f} % in loops of float32, of which nothing is published"] * (in_floats >= HALF)
+    reasons += ["--kernels says which are yours"] * bool(interval.situation.builds)
     reasons += ["nothing like it is published"] * bool(interval.not_measured or not interval.rows)
     reasons += ["shapes without a fit"] * bool(interval.not_fitted)
     like = f"by {interval.rows} published latencies, {interval.like} of them like this"

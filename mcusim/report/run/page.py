@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcusim.model.operators import shown_type
 from mcusim.program.unknown_operators import left_out_text
 from mcusim.report.diff.moved_table import moved_table
 from mcusim.report.html.film_page import FILM_SCRIPTS, FILM_STYLES, film_section
@@ -160,7 +161,7 @@ def _slowest(run: Run) -> str:
     rows = []
     for operator in order[:_LISTED]:
         most = max(operator.by_cause, key=lambda cause: operator.by_cause[cause], default="-")
-        name = f"{operator.index} {plain(shortened(operator.type, 24))}"
+        name = f"{operator.index} {plain(shortened(shown_type(operator.type), 24))}"
         numbers = [_time(run, operator.cycles), f"{operator.cycles / total:.1%}"]
         rows.append([name, most, str(operator.tiles), *numbers])
     count = f"slowest operators, {len(rows)} of {len(order)}"

@@ -18,7 +18,8 @@ def title_lines(result: Result) -> list[str]:
     settings = f"policy {result.planner}{executed}, kernels {result.kernels}, fidelity {result.fidelity}"
     if result.run is not None and "buffering" in result.run.header.options:
         settings += f", {result.run.header.options['buffering']} buffering"
-    return [f"{result.model} on {result.machine.name}", *wrapped(settings + _planning(result))]
+    types = "" if result.data_types in ("", "int8") else f" ({result.data_types})"
+    return [f"{result.model}{types} on {result.machine.name}", *wrapped(settings + _planning(result))]
 
 
 def _planning(result: Result) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from mcusim.model.operators import shown_type
 from mcusim.plan.verdict import ARRAY, MemoryVerdict
 from mcusim.program.order import stored_index
 from mcusim.program.unknown_operators import left_out_text
@@ -20,12 +21,13 @@ from mcusim.report.run.verdict_text import counted_lines, doubtful_text, parts_t
 from mcusim.results.cautions import cautions
 from mcusim.results.measurement.measured import Measured, output_text
 from mcusim.results.result import Result
-from mcusim.text import columns, hanging_indent, percent, pick_unit, size, wrapped
+from mcusim.text import columns, cut, hanging_indent, percent, pick_unit, size, wrapped
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
 LISTED = 10  # operators, and invocations
+LONGEST_TYPE = 32
 SECTIONS = ("timing", "memory", "flash", "operators", "assumptions")
 """What ``--show`` takes."""
 
@@ -196,7 +198,8 @@ def _slowest(run: Run, count: int) -> list[str]:
         cause = max(operator.by_cause, key=lambda c: operator.by_cause[c], default="-")
         share = f"{100 * operator.cycles / total:.1f} %"
         index = stored_index(run.header, operator.index)
-        rows.append([str(index), operator.type, str(operator.tiles), f"{operator.cycles:,}", share, cause])
+        kind = cut(shown_type(operator.type), LONGEST_TYPE)
+        rows.append([str(index), kind, str(operator.tiles), f"{operator.cycles:,}", share, cause])
     return columns(rows, left=2)
 
 

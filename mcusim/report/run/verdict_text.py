@@ -10,7 +10,7 @@ from mcusim.report.run.advice_text import limit_name, shown
 from mcusim.report.run.interval_text import ends_text, percentage
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.result import Result
-from mcusim.text import pick_unit, quantity, size, wrapped
+from mcusim.text import pick_unit, quantity, size, size_of_room, wrapped
 
 if TYPE_CHECKING:
     from mcusim.machine.description import Machine
@@ -35,19 +35,21 @@ def verdict_text(result: Result) -> str:
     return f"{head}: {', '.join([*room, timed(result), *energy])}"
 
 
-def counted_lines(counted: MemoryVerdict, machine: Machine) -> list[str]:
-    """What was counted, and what on-chip memory is left out, and why."""
+def counted_lines(counted: MemoryVerdict, machine: Machine, more: str = "") -> list[str]:
+    """What was counted, and ``more`` of it, and what on-chip memory is left out, and why."""
     by_reason: dict[str, list[str]] = {}
     for memory in unused_memory(counted, machine):
         by_reason.setdefault(memory.why, []).append(f"{memory.region} {size(memory.bytes)}")
     unused = [f"left out: {', '.join(regions)} ({why})" for why, regions in by_reason.items()]
-    return [line for text in (str(counted), *unused) for line in wrapped(text)]
+    return [line for text in (f"{counted}{more}", *unused) for line in wrapped(text)]
 
 
 def reason_lines(result: Result) -> list[str]:
     """Why there is no run, in full: what was counted, or what else stands in the way."""
     if result.verdict is not None:
-        return counted_lines(result.verdict, result.machine)
+        over = None if result.flash is None else result.flash.over
+        more = f", before what else {over.region} keeps" if over and over.region == result.verdict.region else ""
+        return counted_lines(result.verdict, result.machine, more)
     return wrapped(str(result.negative or result.unusable))
 
 
@@ -102,11 +104,13 @@ def negative_text(result: Result) -> str:
 
 
 def too_small_text(counted: MemoryVerdict, machine: Machine, flash: FlashUse | None) -> str:
-    """What is needed of the memory that is too small, and of flash where that is too."""
+    """What is needed of the memory that is too small, and of flash where that is too; of a flash all that it keeps."""
     over = None if flash is None else flash.over
-    kept = over is not None and over.region not in counted.region.split("+")
-    also = f", {size(over.needed)} of {size(over.available)} {over.region}" if over is not None and kept else ""
-    return f"does not fit: needs {room_text(counted, machine)}{also}"
+    if over is None:
+        return f"does not fit: needs {room_text(counted, machine)}"
+    kept = f"{size_of_room(over.needed, over.available)} {over.region}"
+    own = "" if over.region in counted.region.split("+") else f"{room_text(counted, machine)}, "
+    return f"does not fit: needs {own}{kept}"
 
 
 def room_text(counted: MemoryVerdict, machine: Machine) -> str:
@@ -119,7 +123,7 @@ def room_text(counted: MemoryVerdict, machine: Machine) -> str:
     for name, kind in kinds.items():
         available[kind] = available.get(kind, 0) + memory[name].size
     if len(available) < 2:
-        return f"{size(counted.needed)} of {size(counted.available)} {next(iter(available), 'SRAM')}"
+        return f"{size_of_room(counted.needed, counted.available)} {next(iter(available), 'SRAM')}"
     if "SRAM" in available:  # the budget is for what is on chip
         available["SRAM"] += counted.available - sum(available.values())
     return ", ".join(f"{size(needed.get(kind, 0))} of {size(room)} {kind}" for kind, room in available.items())

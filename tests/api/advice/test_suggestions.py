@@ -19,6 +19,7 @@ from mcusim.results import Result
 from mcusim.run_config.command_line import run_command
 from mcusim.run_config.run_limits import RunLimits
 from mcusim.units import Duration
+from tests.support.graphs.small_graphs import activation, one_operator
 
 F746 = "stm32f746g-disco"
 
@@ -43,6 +44,13 @@ def test_nothing_is_tried_when_all_is_well() -> None:
     assert suggest(result).tried == 0
     found = suggest(result, max_latency="10 s", max_sram="320 KiB")
     assert found.met and found.tried == 0 and [limit.name for limit in found.limits] == ["latency", "sram"]
+
+
+def test_boards_with_external_memory_are_tried_with_it_where_no_other_has_room() -> None:
+    image = activation((1, 256, 256, 16))
+    result = mcusim.simulate(one_operator("RELU", [image], [image]), "nucleo-h743zi")
+    ways = suggest(result).ways_out
+    assert result.run is None and [(way.machine, way.policy) for way in ways] == [(F746, "external")]
 
 
 def test_a_limit_is_met_at_its_very_value() -> None:

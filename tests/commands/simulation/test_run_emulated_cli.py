@@ -154,7 +154,7 @@ def _fifo(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (_text, "cannot be read as .npy"),
+        (_text, "cannot be read as .npy: it is not one (numpy.save writes them)"),
         (_truncated, "cannot be read as .npy"),
         (_objects, "cannot be read as .npy"),
         (_archive, "has several arrays"),

@@ -132,7 +132,7 @@ def test_what_no_option_helps_with_comes_first(tmp_path: Path, capsys: pytest.Ca
         assert main(["run", str(path), *options]) == 2
         error = one_error(capsys)
         assert "operator 0 RELU: 'activation_0' is float16; int8, uint8, int16 and float32 are supported" in error
-        assert "convert the model with full-integer post-training quantisation" in error
+        assert "convert the model with float32, or with full-integer post-training quantisation" in error
         assert "`mcusim memory` plans its memory all the same" in error and "allow-unknown" not in error
     warnings = load_model(path, strict=False).warnings
     assert [warning.partition(":")[0] for warning in warnings] == [

@@ -13,7 +13,7 @@ from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model import Graph, Quantization, geometry, graph_macs, inspect, load_model
 from mcusim.model.tflite import flatbuffer
 from tests.support.graphs.good_operators import ADD, CONV, GOOD, ROW
-from tests.support.graphs.small_graphs import activation, convolution, one_operator
+from tests.support.graphs.small_graphs import activation, constant, convolution, one_operator
 from tests.support.graphs.tflite_writer import Unchecked, write_tflite
 from tests.support.paths import shared_model
 
@@ -129,6 +129,7 @@ PACKED |= {"quantization": Quantization((1.0,) * 3, (0,) * 3)}
 MATRICES = one_operator(
     "BATCH_MATMUL", [activation((1, 4, 5)), activation((6, 7))], [activation((1, 4, 7))], adj_x=False, adj_y=False
 )
+FLOATS = activation((1, 8), "float32")
 BROKEN: list[tuple[Graph, str]] = [
     (with_tensor(CONV, 3, shape=(1, 3, 3, 5)), r"operator 0 CONV_2D: output shape should be \[1, 3, 2, 5\], the file"),
     (with_tensor(CONV, 0, shape=(1, 6, 4, 7)), "filter has 8 input channels, the input has 7"),
@@ -137,7 +138,7 @@ BROKEN: list[tuple[Graph, str]] = [
     (with_operator(CONV, options=CONV.operators[0].options | {"padding": "VALID", "dilation_h": 9}), "does not fit"),
     (with_tensor(CONV, 2, shape=(4,), data=np.zeros(4, np.int32)), "has 4 elements for 5 output channels"),
     (with_tensor(CONV, 2, shape=(9,)), r"int32\[9\] needs 36 B, its buffer 3 has 20"),
-    (with_tensor(CONV, 0, dtype="float16"), "int16 and float32 are supported: convert the model with full-integer"),
+    (with_tensor(CONV, 0, dtype="float16"), "int16 and float32 are supported: convert the model with float32, or wi"),
     (with_tensor(CONV, 0, dtype="float32"), r"'constant_1' is int8 with activations of floats \(dyn"),
     (with_tensor(CONV, 0, dtype="int32"), "is int32; int8, uint8, int16 and float32 are supported"),
     (with_tensor(CONV, 0, dtype="int16"), "mixes the types int16, int8, int8; int16 activations take filters of int8"),
@@ -177,6 +178,8 @@ BROKEN: list[tuple[Graph, str]] = [
     (with_tensor(GOOD["FULLY_CONNECTED"], 1, shape=(3, 7), data=np.zeros((3, 7), np.int8)), "does not match input"),
     (with_tensor(GOOD["FULLY_CONNECTED"], 1, **PACKED), "is int4 with 3 scales; of FULLY_CONNECTED it has to have one"),
     (convolution((1, 4, 4, 6), (8, 1, 1, 2), (1, 4, 4, 8)), "8 output channels are not divided by 3 groups"),
+    (one_operator("ADD", [FLOATS, constant(range(8))], [FLOATS], activation="NONE"), "types float32, int32, float32"),
+    (one_operator("ADD", [FLOATS, FLOATS], [FLOATS], activation="TANH"), "fused activation TANH is applied by no ker"),
     (MATRICES, r"matrices of \[1, 4, 5\] and \[6, 7\] cannot be multiplied"),
 ]  # fmt: skip
 

@@ -234,9 +234,9 @@ def test_sdram_holds_the_tensors_and_the_chip_the_rest() -> None:
 
 def test_generated_code_and_searches_use_the_memory_that_has_room(small: str, tmp_path: Path) -> None:
     generate("figure-1", tmp_path / "c", small)
-    assert "data in axisram" in (tmp_path / "c" / "board.ld").read_text(encoding="utf-8")
+    assert "data in 16 KiB of axisram" in (tmp_path / "c" / "board.ld").read_text(encoding="utf-8")
     generate("ds-cnn", tmp_path / "d", small)
-    assert "data in dtcm" in (tmp_path / "d" / "board.ld").read_text(encoding="utf-8")
+    assert "of dtcm" in (tmp_path / "d" / "board.ld").read_text(encoding="utf-8")
     assert NasRules.of(load_machine(small), "tflm").ram == 128 << 10
 
 

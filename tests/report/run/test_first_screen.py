@@ -15,6 +15,7 @@ from mcusim.report.run.advice_text import command_lines
 from mcusim.report.run.first_screen import LINES, first_screen
 from mcusim.results.advice import Advice, LimitCheck
 from mcusim.results.measurement.measured import Measured
+from mcusim.text import size_of_room
 from tests.support.cases import sampled
 from tests.support.pages.made_results import make_result
 from tests.support.paths import REPOSITORY
@@ -123,6 +124,15 @@ def test_flash_that_is_too_small_too_is_in_the_verdict(capsys: Capsys) -> None:
     status, lines = printed(capsys, "run", "ds-cnn", "--sram-budget", "20 KiB", "--set", "memory.flash.size=64 KiB")
     assert status == 1 and lines[0] == "does not fit: needs 23.3 KiB of 20 KiB SRAM, 72.3 KiB of 64 KiB flash"
     assert any(line.startswith("  flash     72.3 KiB of 64 KiB (8.3 KiB too many)") for line in lines)
+
+
+def test_a_flash_that_is_too_small_is_counted_whole(capsys: Capsys) -> None:
+    """Not the weights alone, which are what a plan places."""
+    status, lines = printed(capsys, "run", "ds-cnn", "--set", "memory.flash.size=20 KiB")
+    assert status == 1 and lines[0] == "does not fit: needs 72.3 KiB of 20 KiB flash"
+    assert "before what else flash keeps" in " ".join(line.strip() for line in lines)
+    assert not any("weights in flash" in line for line in lines)  # where they are
+    assert size_of_room(20490, 20480) == "20,490 of 20,480 B"
 
 
 def test_a_limit_on_what_is_not_known_is_not_exceeded() -> None:

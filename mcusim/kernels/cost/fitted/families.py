@@ -18,7 +18,7 @@ from mcusim.errors import UnsupportedError, UsageError
 from mcusim.kernels.cost.fitted.fitted_shapes import Ranges
 from mcusim.kernels.cost.profile_fields import number, shape_ranges, table_of
 from mcusim.model.geometry import Geometry, Tile
-from mcusim.model.operators import OPERATORS
+from mcusim.model.operators import OPERATORS, shown_type
 
 _DEPTHS = (8, 16, 24, 48)  # of which pointwise convolutions are written out
 _WINDOWS = (3, 5, 7)
@@ -112,7 +112,9 @@ def family(g: Geometry) -> str:
     """The family of an operator; empty for one that takes no time. Raises UnsupportedError, with the reason, for what
     was not measured."""
     if g.types != "int8" or g.batch != 1:
-        raise UnsupportedError(f"{g.type} of {g.types}, batch {g.batch}: one int8 image is what was measured")
+        raise UnsupportedError(
+            f"{shown_type(g.type)} of {g.types}, batch {g.batch}: one int8 image is what was measured"
+        )
     if g.traits.view or OPERATORS[g.type].rule == _TRANSPOSED:
         return ""
     choose = _CHOICE.get(g.traits.costed_as)

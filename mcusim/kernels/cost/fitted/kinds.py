@@ -100,7 +100,7 @@ _NESTS: Mapping[str, str] = {
     "svdf": f"call shift filter mac {_loops('macs')} sum product {_loops('products')} wide {_loops('wides')} unit part"
     " output",
     "lstm": f"call step gate row mac {_loops('macs')} curve cell hidden copy",
-    "rows": f"call row each {' '.join(_COPY)} " + _loops(*_COPIES),
+    **dict.fromkeys(("rows", "elements"), f"call row each {' '.join(_COPY)} " + _loops(*_COPIES)),
     "compared": "call output element larger",
     "reduced": "call clear row element",
     "normalized": "call row square element",
@@ -209,7 +209,7 @@ _FLOATS = {
     "lstm": "lstm",
 }
 _ONE = {  # whatever the type
-    "reference_move-rows": "rows",
+    **{f"reference_{name}-rows": "rows" for name in ("move", "move_halves", "move_words")},
     **{f"reference_{name}": "rows" for name in ("gather", "space_to_batch", "batch_to_space", "mirror_pad", "tile")},
     **{f"reference_{name}_s32": "binary" for name in ("add", "sub", "mul", "floor_div", "div", "maximum", "minimum")},
     "reference_cast_words": "unary",
@@ -230,7 +230,8 @@ _ALL = {
     **{f"reference_requantize_{types}": "unary" for types in ("s16_to_s8", "s8_to_s16", "s16_to_s32", "s32_to_s16")},
     "reference_resize_nearest_s16": "resize_nearest",
     "reference_transpose_conv_s16": "transposed",
-    "reference_pad-wide": "pad",
+    **{f"reference_pad{width}": "pad" for width in ("-wide", "-words")},
+    **{f"reference_mirror_pad{width}": "elements" for width in ("-wide", "-words")},
     "reference_pad-zeros": "pad",
     "reference_pad-zero_words": "pad",
     "reference_softmax_s8_to_s16": "softmax",
@@ -295,6 +296,7 @@ _CHOICE: Mapping[str, Callable[[Geometry], str]] = {
 }
 
 
+_WIDTHS, _BY_WIDTH = {1: "", 2: "-wide", 4: "-words"}, ("reference_pad", "reference_mirror_pad")  # bytes of an element
 _ELEMENTS = ("cmsis_add", "cmsis_mul", "tinyengine_add", "tinyengine_mul")  # two cases, by what the inputs have
 
 
@@ -315,7 +317,7 @@ def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
         return f"{symbol}{PLAIN}"
     if symbol == "tinyengine_pad" and (g.item > 1 or _pads_other_axes(g)):
         symbol = "reference_pad"
-    return "reference_pad-wide" if symbol == "reference_pad" and g.item > 1 else symbol
+    return f"{symbol}{_WIDTHS[g.item]}" if symbol in _BY_WIDTH else symbol
 
 
 def _padded_axes(g: Geometry, rows: Tile) -> list[tuple[int, int, int]]:

@@ -14,7 +14,7 @@ from mcusim.native.functions import native
 
 @native
 def rows(call: NestCall) -> None:
-    """Rows copied one by one, or their bytes: call, row, each, (copy, word, byte, shifted)."""
+    """Rows copied one by one, or their elements: call, row, each, (copy, word, byte, shifted)."""
     call.copy_level, call.copy_loops = 4, 8
     step(call, 1, 1)
     size, length = call.output_size, max(1, call.out_c * call.element)
@@ -24,10 +24,25 @@ def rows(call: NestCall) -> None:
         if call.stride_w == 1:
             copy(call, call.output + i, call.input + i * apart % most, length)
             continue
-        for k in range(i, i + length):
-            load(call, call.input + k * apart % most, 1)
+        for k in range(call.out_c):
+            load(call, call.input + (i + k * call.element) * apart % most, call.element)
             step(call, 3, 1)
-            store(call, call.output + k, 1)
+            store(call, call.output + i + k * call.element, call.element)
+
+
+@native
+def elements(call: NestCall) -> None:
+    """``reference_mirror_pad``: elements copied by bytes: call, row, each."""
+    step(call, 1, 1)
+    size, length = call.output_size, max(1, call.out_c * call.element)
+    apart, most = max(1, call.input_size // max(1, size)), max(1, call.input_size)
+    for i in range(0, size - length + 1, length):
+        step(call, 2, 1)
+        for k in range(length):
+            load(call, call.input + (i + k) * apart % most, 1)
+            if k % call.element == 0:
+                step(call, 3, 1)
+            store(call, call.output + i + k, 1)
 
 
 @native

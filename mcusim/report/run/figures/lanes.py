@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mcusim.model.operators import shown_type
 from mcusim.report.html.page import plain, shortened
 from mcusim.report.html.style import CAUSE_COLOURS, FIRMWARE_COLOURS, TRANSFER_COLOURS, tooltip, transfer_label
 from mcusim.results.over_time import core_segments, stretches
@@ -182,7 +183,7 @@ def as_json(lanes: Sequence[Lane], scale: float) -> dict[str, Any]:
 
 
 def _operators(run: Run) -> Lane:
-    types = {operator.index: plain(shortened(operator.type, 24)) for operator in run.operators}
+    types = {operator.index: plain(shortened(shown_type(operator.type), 24)) for operator in run.operators}
     entries = [
         _operator(parts[0].start, parts[-1].end, f"{parts[0].operator} {types.get(parts[0].operator, '')}", n)
         for n, parts in enumerate(stretches(core_segments(run)))
