@@ -10,7 +10,7 @@ import mcusim
 from mcusim.model import Graph, Quantization
 from tests.support.graphs.small_graphs import activation, convolution, one_operator, zeros
 
-F746, F469, G474 = "stm32f746g-disco", "stm32f469i-disco", "nucleo-g474re"
+F746, F469, G474, L4R5 = "stm32f746g-disco", "stm32f469i-disco", "nucleo-g474re", "nucleo-l4r5zi"
 
 
 def in_bytes(graph: Graph, kind: str) -> Graph:
@@ -30,19 +30,23 @@ GRAPHS = {
     "fully connected": one_operator(
         "FULLY_CONNECTED", [activation((1, 300)), zeros((11, 300)), zeros((11,), "int32")], [activation((1, 11))]
     ),
+    "matrices": one_operator(
+        "BATCH_MATMUL", [activation((2, 4, 90)), zeros((2, 90, 6))], [activation((2, 4, 6))], adj_x=False, adj_y=False
+    ),
 }
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("replacement", ["lru", "random"])
 @pytest.mark.parametrize(
-    ("machine", "policy"), [(F746, "internal"), (F746, "external"), (F469, "external"), (G474, "internal")]
+    ("machine", "policy"),
+    [(F746, "internal"), (F746, "external"), (F469, "external"), (G474, "internal"), (L4R5, "internal")],
 )
 @pytest.mark.parametrize("kind", ["uint8", "int8"])
 def test_a_film_has_them_made_and_the_run_is_the_same(
     kind: str, machine: str, policy: str, replacement: str, name: str
 ) -> None:
-    graph = in_bytes(GRAPHS[name], kind)
+    graph = in_bytes(GRAPHS[name], "int8" if name == "matrices" else kind)  # of which there are none of uint8
     keys = {"cache.data.replacement": replacement, "cache.data.size": "512 B"} if machine == F746 else {}
     plain, filmed = (
         mcusim.simulate(graph, machine, policy, kernels="reference-gcc12", overrides=keys, film=film)

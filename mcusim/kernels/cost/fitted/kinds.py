@@ -353,7 +353,7 @@ def describe(call: NestCall, g: Geometry, rows: Tile, sizes: Mapping[str, int]) 
     call.input_size, call.second_size = sizes.get("input0", 0), sizes.get("input1", 0)
     call.output_size, call.output_elements = sizes.get("output", 0), g.batch * rows.out_rows * g.out_w * g.out_c
     call.element, call.pieces = g.item, _pieces(g)
-    call.weight = 4 if g.is_float else 1
+    call.weight = g.item if g.traits.multiplies else 4 if g.is_float else 1
     if g.traits.pads or g.traits.fills:
         call.axes.table(AXES)[:] = _padded_axes(g, rows)
 

@@ -185,11 +185,7 @@ def transpose_side(call: NestCall, source: int, to: int, columns: int, matrices:
 @native
 def dot(call: NestCall, left: int, right: int) -> None:
     """A row of the left matrix times a column of the right one: mac."""
-    for k in range(call.in_c):
-        load(call, right + k * call.element, call.element)
-        load(call, left + k * call.element, call.element)
-        bank_conflict(call, 11, left + k * call.element, right + k * call.element)
-        step(call, 7, 1)
+    products(call, right, left, 11, 7)
     iterations(call, 8, call.in_c)
 
 
