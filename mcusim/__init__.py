@@ -18,6 +18,7 @@ from mcusim.display import Presenter as _Presenter
 from mcusim.display import present_with as _present_with
 
 if TYPE_CHECKING:
+    from mcusim.advisor.advise import advise
     from mcusim.api.advice.suggestions import suggest
     from mcusim.api.compare import compare
     from mcusim.api.diff import diff
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SessionFault",
     "__version__",
+    "advise",
     "calibrate",
     "compare",
     "diff",
@@ -68,6 +70,7 @@ __all__ = [
 
 _HOME = {
     "SessionFault": "mcusim.sessions.session",
+    "advise": "mcusim.advisor.advise",
     "calibrate": "mcusim.evidence.calibrate.calibrate",
     "compare": "mcusim.api.compare",
     "diff": "mcusim.api.diff",

@@ -37,5 +37,5 @@ def read_npy(
             reason = "it is not one (numpy.save writes them)"
         raise problem(f"{shown}: cannot be read as .npy: {reason[:200]}") from None
     if not isinstance(values, np.ndarray):
-        raise problem(f"{shown}: has several arrays; {several}")
+        raise problem(f"{shown}: is an archive of arrays (.npz); {several}")
     return values

@@ -43,6 +43,10 @@ _MAKERS: dict[str, dict[str, str]] = {
         "page": "mcusim.report.html.pages:rows_page",
         "JSON": "mcusim.api.compare:Comparison.to_json",
     },
+    "mcusim.results.plan_advice:PlanAdvice": {
+        "table": "mcusim.report.advise.table:advise_table",
+        "JSON": "mcusim.results.plan_advice:PlanAdvice.to_json",
+    },
     "mcusim.results.engine_choice:EngineChoice": {
         "table": "mcusim.report.engines.table:engines_table",
         "page": "mcusim.report.engines.page:engines_page",

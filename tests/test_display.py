@@ -61,6 +61,7 @@ def objects(result: Result) -> dict[str, Any]:
     return {
         "generate": generated,
         "simulate": result,
+        "advise": mcusim.advise("figure-1", F746, trials=6, finalists=0),
         "engines": mcusim.engines("figure-1", F746),
         "compare": mcusim.compare(["ds-cnn", "figure-1"], [F746]),
         "replay": mcusim.replay(mcusim.plan_program("ds-cnn")),

@@ -17,11 +17,11 @@ def check_folder(folder: Path, force: bool) -> None:
     """Raise UsageError for what is no folder, and for one that contains files without ``force``."""
     try:
         if folder.exists() and not folder.is_dir():
-            raise UsageError(f"cannot generate into {folder}: it is not a directory")
+            raise UsageError(f"cannot write into {folder}: it is not a directory")
         if folder.is_dir() and any(folder.iterdir()) and not force:
             raise UsageError(f"{folder} holds files; --force writes over those of the same name")
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot generate into {folder}: {getattr(error, 'strerror', None) or error}") from None
+        raise UsageError(f"cannot write into {folder}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], force: bool = False) -> None:
@@ -39,7 +39,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes], force: bool = False) 
                 (Path(name) / file).write_bytes(data)
             for file in files:
                 if (folder / file).is_dir():
-                    raise UsageError(f"cannot generate into {folder}: {file} is a directory there")
+                    raise UsageError(f"cannot write into {folder}: {file} is a directory there")
             for file in files:
                 (folder / file).parent.mkdir(parents=True, exist_ok=True)
                 (Path(name) / file).replace(folder / file)
@@ -49,5 +49,5 @@ def write_folder(folder: Path, files: Mapping[str, bytes], force: bool = False) 
                 path.rmdir()
         if isinstance(error, OSError | ValueError):
             text = getattr(error, "strerror", None) or error
-            raise UsageError(f"cannot generate into {folder}: {text}") from None
+            raise UsageError(f"cannot write into {folder}: {text}") from None
         raise

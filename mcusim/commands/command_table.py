@@ -20,6 +20,7 @@ COMMANDS: dict[str, list[tuple[str, str, str]]] = {
     "A network on a board": [
         ("run", "mcusim.commands.simulation.run", "One inference: does it fit, cycles, latency, energy, memory."),
         ("compare", "mcusim.commands.simulation.compare", "Models x machines x policies in one table."),
+        ("advise", "mcusim.commands.simulation.advise", "The best use of a board for a model, searched for."),
         ("engines", "mcusim.commands.simulation.engines", "Which inference engine on which board."),
         ("diff", "mcusim.commands.simulation.diff", "What changed between two saved runs, operator by operator."),
         ("sweep", "mcusim.commands.simulation.sweep", "Many points of a study, on all cores or a cluster."),

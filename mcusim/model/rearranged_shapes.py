@@ -182,7 +182,8 @@ RULES: dict[str, Callable[[Inputs, Options], list[Shape]]] = {
 
 def _rows(read: int, written: int, row: int, each: bool = False) -> Sizes:
     """``read`` and ``written`` elements in rows of ``row``, copied at once or ``each`` by itself."""
-    sizes = {"batch": 1, "in_h": 1, "in_w": min(MOST, max(1, read // row)), "in_c": row, "out_h": 1}
+    source = max(1, min(row, read))  # a row may be of one element that is written again and again
+    sizes = {"batch": 1, "in_h": 1, "in_w": min(MOST, max(1, read // row)), "in_c": source, "out_h": 1}
     return sizes | {"out_w": min(MOST, max(1, written // row)), "out_c": row, "stride_w": 1 + each}
 
 

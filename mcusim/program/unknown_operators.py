@@ -204,9 +204,8 @@ def refuse_opaque(kinds: Iterable[str], model: str) -> None:
     if types:
         which = "them" if types[1:] else "it"
         raise UnsupportedError(
-            f"{model[:200]}: {_listed(types)} cannot be emulated: mcusim does not know {which} and has no kernel for"
-            f" {which};"
-            f" --fidelity replay runs the others, {EXAMPLE} says what one of these costs"
+            f"{model[:200]}: {_listed(types)} cannot be emulated: mcusim has no kernel for {which}; --fidelity replay"
+            f" runs the others and has a cost of {which}, by default or by {EXAMPLE}"
         )
 
 
@@ -214,8 +213,8 @@ def refuse_in_compiled_code(names: Sequence[str], runtime: str) -> None:
     """Raise UnsupportedError for operators of which only the interpreter has code."""
     if names:
         raise UnsupportedError(
-            f"{_listed(names)}: code that {runtime} compiles has no kernel for {'these' if names[1:] else 'this'};"
-            f" --runtime tflm has its own, {EXAMPLE} says what yours costs"
+            f"code that {runtime} compiles has no kernel for {_listed(names)}; --runtime tflm has its own, {EXAMPLE}"
+            " says what yours costs"
         )
 
 

@@ -47,5 +47,6 @@ def generate_table(generated: Generated, folder: str) -> str:
     if generated.over:
         lines += [*wrapped(f"does not fit {generated.machine.name}: needs {', '.join(generated.over)}"), ""]
     operators = counted(generated.operators, "operator")
-    lines.append(f"{operators}, {len(generated.files)} files; `make` there builds a program")
+    make = "`make` there stops at linking, `make lib` and `make host` do not" if generated.over else ""
+    lines.append(f"{operators}, {len(generated.files)} files; {make or '`make` there builds a program'}")
     return "\n".join(lines)

@@ -128,9 +128,14 @@ def with_litert(emulation: Emulation, outputs: Outputs) -> Agreement:
         return Agreement(name, note="LiteRT is not installed (pip install ai-edge-litert)")
     except (InputError, RuntimeError, ValueError) as reason:
         return Agreement(name, note=f"LiteRT does not take the model: {quoted(str(reason))}")
-    near = NEAR if any(map(partial(_is_curve, emulation.graph), emulation.graph.operators)) else 0.0
+    near = tolerance_of(emulation.graph)
     difference = first_difference(emulation.program, emulation.graph, outputs, theirs, near)
     return Agreement(name, difference, tolerance=near)
+
+
+def tolerance_of(graph: Graph) -> float:
+    """What values of a network may differ by, of a tensor's largest: nothing without exp and log."""
+    return NEAR if any(map(partial(_is_curve, graph), graph.operators)) else 0.0
 
 
 def _is_curve(graph: Graph, op: Operator) -> bool:

@@ -52,7 +52,7 @@ def test_custom_operators_of_the_interpreter_are_timed_with_it_alone() -> None:
     (board,) = mcusim.engines(graph).boards
     assert [row.name for row in board.rows if row.runs] == ["TFLM reference", "TFLM CMSIS-NN"]
     (compiled,) = (row for row in board.rows if row.name == "compiled")
-    assert "CUSTOM(SignalWindow): code that tinyengine compiles has no kernel" in compiled.reason
+    assert "code that tinyengine compiles has no kernel for CUSTOM(SignalWindow);" in compiled.reason
     with pytest.raises(InputError, match=r"CUSTOM\(other\): no engine can be timed"):
         mcusim.engines(chain("RELU", opaque("CUSTOM(other)")))
 

@@ -356,7 +356,7 @@ def test_notebook_names() -> None:
     import mcusim
 
     names = (
-        "SessionFault __version__ calibrate compare diff emulate engines figure generate inspect load_machine"
+        "SessionFault __version__ advise calibrate compare diff emulate engines figure generate inspect load_machine"
         " load_model plan_memory plan_program reorder replay session simulate suggest sweep table tune validate verify"
         " verify_firmware"
     )

@@ -82,6 +82,19 @@ def test_a_filter_of_floats_has_four_bytes_an_element() -> None:
         check_extent(replace(task, operands=tuple(short if o is weights else o for o in task.operands)))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize(
+    ("source", "target"), [((1,), (7,)), ((1, 1), (20, 30)), ((40, 1), (40, 50)), ((3, 1, 1), (3, 4, 5))]
+)
+def test_an_element_may_become_a_row(source: tuple[int, ...], target: tuple[int, ...], dtype: str) -> None:
+    ends = [replace(activation(shape), dtype=dtype) for shape in (source, target)]
+    graph = one_operator("BROADCAST_TO", [ends[0], constant(target)], [ends[1]])
+    values = np.random.default_rng(1).integers(-128, 127, source).astype(dtype)
+    emulated = mcusim.simulate(graph, "nucleo-g474re", fidelity="emulate", input=[values])
+    assert np.array_equal(emulated.outputs[0].values, np.broadcast_to(values, target))
+    assert mcusim.simulate(graph, "nucleo-g474re", kernels="cmsis-gcc12").fits
+
+
 @pytest.mark.parametrize("board", ["stm32f746g-disco", "nucleo-g474re"])
 @pytest.mark.parametrize("dtype", ["int16", "float32"])
 def test_words_that_are_moved_cost_what_they_take(board: str, dtype: str) -> None:

@@ -8,6 +8,6 @@ ORDER = """
     | native | machine | model | memory | image | cpu | soc | emulator
     | kernels | runtime
     | program | plan | codegen | engine | run_config | results | measurements | report | verification | api | evidence
-    | sweeps | labs sessions nas_search | tuning | presentation | commands __main__
+    | sweeps | labs sessions nas_search advisor | tuning | presentation | commands __main__
 """
 FLOORS = {name: floor for floor, names in enumerate(ORDER.split("|")) for name in names.split()}

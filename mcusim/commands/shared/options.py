@@ -95,6 +95,11 @@ def overrides(texts: Iterable[str] | None) -> dict[str, str]:
     return _pairs(texts, "--set", 'KEY=VALUE, as in --set core.clock="200 MHz"')
 
 
+def reserved(texts: Iterable[str] | None) -> dict[str, str]:
+    """``--reserve`` texts as a mapping; raises UsageError for one without ``=`` or a region named twice."""
+    return _pairs(texts, "--reserve", 'REGION=SIZE, as in --reserve dtcm="16 KiB"')
+
+
 def costs(texts: Iterable[str] | None) -> dict[str, str]:
     """``--cost`` texts as a mapping; raises UsageError for one without ``=`` or an operator named twice."""
     return _pairs(texts, "--cost", 'NAME=COST, as in --cost GATHER="12 cycles/B"')

@@ -9,6 +9,7 @@ from math import exp, hypot, log2, sqrt
 
 from mcusim.measurements.interval.engine_models import engine_of, stored_models
 from mcusim.measurements.interval.residuals import stored_residuals
+from mcusim.model.operators import shown_type
 from mcusim.results.energy import Energy
 from mcusim.results.measurement.interval import AS_PUBLISHED, LEVEL, Interval, RatioInterval, Ratios, RunFeatures
 
@@ -128,5 +129,5 @@ def _unmet_operators(of: RunFeatures, rows: list[RunFeatures]) -> list[str]:
         for name, share in of.mix
         if share >= _LARGE and all(values.get(name, 0.0) < share / 2 for values in shares)
     ]
-    named = ", ".join(f"{100 * share:.0f} % of the time in {name}" for name, share in far)
+    named = ", ".join(f"{100 * share:.0f} % of the time in {shown_type(name)}" for name, share in far)
     return [f"its mix of operators{f' ({named})' if named else ''}"]

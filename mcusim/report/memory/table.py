@@ -76,14 +76,12 @@ def _end(plan: MemoryPlan, written: Sequence[Path], assumptions: bool) -> list[s
 
 def _left_out(plan: MemoryPlan) -> str:
     """What is in none of the figures, to go before another."""
-    if plan.array:
-        return ""
-    if not plan.verdict:
+    if not plan.verdict and not plan.array:
         return "kernels' scratch buffers, what an interpreter keeps for itself, "
-    operators = plan.graph.operators
-    unknown = [op for op in operators if is_opaque(op.type)]
+    unknown = [op for op in plan.graph.operators if is_opaque(op.type)]
     kinds = dict.fromkeys(shown_type(op.type) for op in unknown if not is_control_flow(op.type))
-    return f"scratch buffers of {', '.join(kinds)}, " if kinds else ""
+    what = "kernels, parameters and scratch buffers" if plan.array else "scratch buffers"
+    return f"{what} of {', '.join(kinds)}, " if kinds else ""
 
 
 def _answer(plan: MemoryPlan) -> list[str]:

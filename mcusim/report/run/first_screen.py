@@ -125,12 +125,11 @@ def _figure(result: Result, name: str, unit: str) -> str:
 def _memory(result: Result, run: Run, brief: bool) -> str:
     """What is used of each memory, but for flash, then in parts unless ``brief``."""
     kept = () if result.flash is None else result.flash.used
-    used = [
-        f"{name} {size(bytes)} of {size(result.machine.memory[name].size)}"
-        for name, bytes in sorted(run.header.peak_bytes.items())
-        if name in result.machine.memory and name not in kept
-    ]
-    parts = {part: bytes for part, bytes in memory_parts(result, run).items() if part != "weights"}
+    peaks = sorted(run.header.peak_bytes.items())
+    shown = [(name, bytes) for name, bytes in peaks if name in result.machine.memory and name not in kept]
+    used = [f"{name} {size(bytes)} of {size(result.machine.memory[name].size)}" for name, bytes in shown]
+    placed = run.header.options.get("weights") in [name for name, _ in shown]
+    parts = {part: bytes for part, bytes in memory_parts(result, run).items() if part != "weights" or placed}
     return ", ".join(used) if brief else f"{', '.join(used)}: {parts_text(parts)}"
 
 

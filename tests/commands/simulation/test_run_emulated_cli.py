@@ -157,7 +157,7 @@ def _fifo(path: Path) -> None:
         (_text, "cannot be read as .npy: it is not one (numpy.save writes them)"),
         (_truncated, "cannot be read as .npy"),
         (_objects, "cannot be read as .npy"),
-        (_archive, "has several arrays"),
+        (_archive, "is an archive of arrays (.npz)"),
         (_huge, "cannot be read as .npy"),
         (_large, "takes less"),
         (_fifo, "not a regular file"),

@@ -111,6 +111,9 @@ def test_memory_commands_take_them_without_an_option(
         assert main(arguments) == 0
         text = " ".join(capsys.readouterr().out.split())
         assert "count as opaque, inputs and outputs live, nothing else known: CUSTOM(my_op)" in text
+    assert main(["memory", mixed, "-m", "f746", "--runtime", "tinyengine"]) == 0
+    text = plain(capsys.readouterr().out)
+    assert "not counted: kernels, parameters and scratch buffers of CUSTOM(my_op), the stack" in text
     assert out.read_bytes() == Path(mixed).read_bytes()
     assert main(["inspect", mixed, "--json", "-"]) == 0
     shown = json.loads(capsys.readouterr().out)["operators"]

@@ -1,0 +1,1 @@
+"""What the advisor says, as text."""
