@@ -28,6 +28,7 @@ from mcusim.run_config.settings import (
     require_overrides,
     require_type,
 )
+from mcusim.runtime.runtime import find_runtime, runtime_names
 from mcusim.text import counted
 
 BOARD = "stm32f746g-disco"
@@ -57,9 +58,9 @@ def advise(
 
     ``objective`` (``latency``, ``energy``, ``sram``) is to be small within the limits, texts with units. ``kernels`` is
     a kernel set, whose profile ranks the plans; it runs the best ``finalists``, whose outputs are compared with
-    LiteRT's. ``reserve``: sizes by region that stay free (``{"dtcm": "16 KiB"}``). At most ``trials`` plans a board,
-    none begun after ``seconds``; ``progress`` is called with each, and with each finalist. Ctrl-C keeps the best so
-    far. Raises :class:`~mcusim.errors.InputError` for what
+    LiteRT's, and where it is named only runtimes that take it are tried. ``reserve``: sizes by region that stay free
+    (``{"dtcm": "16 KiB"}``). At most ``trials`` plans a board, none begun after ``seconds``; ``progress`` is called
+    with each, and with each finalist. Ctrl-C keeps the best so far. Raises :class:`~mcusim.errors.InputError` for what
     cannot be used. Not modelled: what :mod:`mcusim.advisor.search` does not.
     """
     require_type("model", model, ModelArg)
@@ -72,7 +73,8 @@ def advise(
         raise UsageError("machines: no machine is named; --machine all is all of those that ship")
     graph, kernel_set = model if isinstance(model, Graph) else load_model(model), kernels or DEFAULT_SET
     base, each = base_settings(_profile(kernel_set)), seconds / len(boards)
-    searches = [PlanSearch(graph, board, base, limits, objective, trials, each, progress) for board in boards]
+    runtimes = [name for name in runtime_names() if kernels is None or find_runtime(name).takes(kernel_set)]
+    searches = [PlanSearch(graph, board, base, limits, objective, trials, each, progress, runtimes) for board in boards]
     notes, name = _searched(searches), str(model) if isinstance(model, str | Path) else graph.name
     return _advice(graph, name, kernel_set, searches, 0 if notes else finalists, notes)
 

@@ -5,12 +5,13 @@ Not modelled: decisions that help together alone; the space is not enumerated, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 from time import monotonic
 
-from mcusim.advisor.moves import Decisions, moves, seeds
+from mcusim.advisor.moves import moves, seeds, with_fixed_buffers
+from mcusim.advisor.tensor_moves import TensorWaits, tensor_moves
 from mcusim.api.advice.candidates import changed_settings
 from mcusim.api.advice.limit_checks import check_limits, flash_bytes
 from mcusim.api.simulate import simulate_loaded
@@ -20,7 +21,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan.options import RUNTIME
 from mcusim.report.run.advice_text import exceeded_text
 from mcusim.results import Result
-from mcusim.results.plan_advice import TriedPlan
+from mcusim.results.plan_advice import Decisions, TriedPlan
 from mcusim.results.result import sram_bytes
 from mcusim.run_config.run_limits import RunLimits
 from mcusim.run_config.settings import Settings
@@ -34,7 +35,8 @@ Key = tuple[tuple[str, object], ...]
 class PlanSearch:
     """Plans of ``graph`` on ``machine``; ``base`` has what stays. ``objective``: ``latency``, ``energy`` or ``sram``.
 
-    At most ``trials`` replays, none begun after ``seconds``. ``progress`` is called with each plan that was tried.
+    At most ``trials`` replays, none begun after ``seconds``. ``progress`` is called with each plan that was tried;
+    ``runtimes``: those to try, None for all.
     """
 
     graph: Graph
@@ -45,8 +47,10 @@ class PlanSearch:
     trials: int
     seconds: float
     progress: Callable[[TriedPlan], object] | None = None
+    runtimes: Sequence[str] | None = None
     tried: dict[Key, TriedPlan] = field(default_factory=dict)
     idle: set[tuple[object, ...]] = field(default_factory=set)  # values of options that change nothing
+    waits: dict[tuple[object, ...], TensorWaits] = field(default_factory=dict)  # by policy and runtime
 
     def run(self) -> list[TriedPlan]:
         """All that was tried, the best first."""
@@ -57,8 +61,8 @@ class PlanSearch:
 
     @property
     def runs(self) -> int:
-        """Plans that were tried, without those that cannot be."""
-        return sum(item.short < NEVER for item in self.tried.values())
+        """Plans that were replayed."""
+        return sum(item.cycles is not None for item in self.tried.values())
 
     @property
     def ranked(self) -> list[TriedPlan]:
@@ -67,7 +71,7 @@ class PlanSearch:
 
     def _untried(self, ends: float) -> Iterator[tuple[Decisions, TriedPlan | None]]:
         """What to try next: seeds, then neighbours of the best, those of a new best first; each with whose it is."""
-        for plan in list(seeds())[: self.trials]:
+        for plan in list(seeds(self.runtimes))[: self.trials]:
             yield plan, None
         while True:
             best = self._beam()
@@ -92,14 +96,22 @@ class PlanSearch:
     def _neighbours(self, best: list[TriedPlan]) -> Iterator[tuple[Decisions, TriedPlan]]:
         known: set[Key] = set()
         for item in best:
-            for plan in moves(self.machine, item.decisions, self.limits.sram):
+            for plan in self._moves(item):
                 if _key(plan) not in known and _move(item.decisions, plan) not in self.idle:
                     known.add(_key(plan))
                     yield plan, item
 
+    def _moves(self, item: TriedPlan) -> Iterator[Decisions]:
+        item = with_fixed_buffers(item)
+        waits = self.waits.get(_executed(item.decisions), TensorWaits())
+        yield from tensor_moves(self.graph, item, waits, self.limits.sram)
+        yield from moves(self.machine, item.decisions, self.limits.sram)
+
     def _try(self, plan: Decisions, source: TriedPlan | None) -> None:
         item = self.evaluate(plan)
         self.tried[_key(plan)] = item
+        if item.result is not None and item.result.run is not None:
+            self.waits.setdefault(_executed(plan), TensorWaits()).learn(self.graph, item.result)
         if source is not None and (item.cycles, item.sram_bytes) == (source.cycles, source.sram_bytes):
             self.idle.add(_move(source.decisions, plan))
         if self.progress is not None:
@@ -150,6 +162,11 @@ def _coarse(objective: str, figure: float) -> float:
     if figure in (0.0, NEVER):
         return figure
     return figure // 256 if objective == "sram" else round(log(figure) * 1000)
+
+
+def _executed(plan: Decisions) -> tuple[object, ...]:
+    """What waits are known for."""
+    return plan["policy"], plan.get(RUNTIME.flag)
 
 
 def _move(source: Decisions, plan: Decisions) -> tuple[object, ...]:

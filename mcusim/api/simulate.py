@@ -16,7 +16,7 @@ from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
 from mcusim.plan.array_choice import resolve_options
-from mcusim.plan.options import WEIGHTS, recorded_options
+from mcusim.plan.options import TENSOR_REGIONS, WEIGHTS, recorded_options
 from mcusim.program import Program, read_program
 from mcusim.program.program import Header
 from mcusim.program.unknown_operators import opaque_types, refuse_opaque, refuse_recorded, require_known
@@ -104,8 +104,8 @@ def simulate_loaded(graph: Graph, machine: Machine, chosen: Settings) -> Result:
 def _flash(graph: Graph, machine: Machine, chosen: Settings, program: Program | None) -> FlashUse:
     """What flash keeps; where the weights are is known for sure once there is a program."""
     weights = chosen.options[WEIGHTS] if program is None else program.header.options.get("weights")
-    kernels = chosen.kernels.for_planning(chosen.fidelity)
-    return flash_use(graph, machine, kernels, weights, chosen.run[CODE], chosen.options.runtime)
+    kernels, homes = chosen.kernels.for_planning(chosen.fidelity), chosen.options[TENSOR_REGIONS]
+    return flash_use(graph, machine, kernels, weights, chosen.run[CODE], chosen.options.runtime, dict(homes))
 
 
 def plan_program(

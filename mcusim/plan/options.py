@@ -245,6 +245,44 @@ def some_by_operator(
     return Option(name, (), metavar, help, parse, text, text, spelled=True)
 
 
+def regions_by_tensor(name: str, *, metavar: str = "LIST", help: str) -> Option[tuple[tuple[int, str], ...]]:
+    """The memory of each of some tensors, by default of none: a text, ``3:sdram,12-15:sram1``, or a mapping."""
+
+    def parse(asked: object) -> tuple[tuple[int, str], ...]:
+        if asked == NONE or (isinstance(asked, Mapping | tuple) and not asked):
+            return ()
+        if isinstance(asked, Mapping | tuple):
+            asked = text(tuple(dict(asked).items()))
+        if not isinstance(asked, str):
+            raise UsageError(f"{name} = {repr(asked)[:80]}: must be a text as 3:sdram,12:sram1, or a mapping")
+        entries: dict[int, str] = {}
+        for part in asked.split(","):
+            match = re.fullmatch(r"\s*([0-9]{1,6})(?:-([0-9]{1,6}))?\s*:\s*(\w{1,64})\s*", part, re.ASCII)
+            first, last = (0, -1) if match is None else (int(match[1]), int(match[2] or match[1]))
+            if match is None or first > last:
+                raise UsageError(
+                    f"{name} = {quoted(asked[:80])}: {quoted(part[:40])} is no tensor's number with a region, as"
+                    " 3:sdram"
+                )
+            for number in range(first, last + 1):
+                if entries.setdefault(number, match[3]) != match[3]:
+                    raise UsageError(f"{name} = {quoted(asked[:80])}: tensor {number} is in two regions")
+        return tuple(sorted(entries.items()))
+
+    def text(value: tuple[tuple[int, str], ...]) -> str:
+        runs: list[tuple[int, int, str]] = []
+        for number, memory in value:
+            first, last, name = runs[-1] if runs else (0, -2, "")
+            if (number - 1, memory) == (last, name):
+                runs[-1] = (first, number, memory)
+            else:
+                runs.append((number, number, memory))
+        spans = (f"{first}:{name}" if first == last else f"{first}-{last}:{name}" for first, last, name in runs)
+        return ",".join(spans) or NONE
+
+    return Option(name, (), metavar, help, parse, text, text, spelled=True)
+
+
 def _runtime(given: object) -> str:
     if not isinstance(given, str):
         raise UsageError(f"runtime = {repr(given)[:80]}: must be one of {', '.join(runtime_names())}")
@@ -274,6 +312,11 @@ PERSISTENT = region(
 )
 SCRATCH = region(
     "scratch", help="The region of one scratch buffer for all kernels ({takers}). Default: among the tensors."
+)
+TENSOR_REGIONS: Option[tuple[tuple[int, str], ...]] = regions_by_tensor(
+    "tensor_regions",
+    help="With {takers}: single tensors in other memories, by their numbers: 3:sram1,12-15:ccm,40:flash. What is on"
+    " chip is not copied.",
 )
 WEIGHTS = region("weights", help="The region weights are read from (sdram, qspi).")
 ORDER = choice(

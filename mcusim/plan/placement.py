@@ -167,12 +167,18 @@ class Placement:
 
 
 def place(
-    graph: Graph, need: MemoryNeeds, layout: Layout, pools: RamPools, weights: Pool, scratch: bool = True
+    graph: Graph,
+    need: MemoryNeeds,
+    layout: Layout,
+    pools: RamPools,
+    weights: Pool,
+    scratch: bool = True,
+    homes: Mapping[int, Pool] | None = None,
 ) -> Placement:
     """Put the arena, from its base up (planned buffers, then state, then the interpreter's data), and the weights.
 
     What ``pools`` have apart from the arena goes there. ``scratch`` False leaves the scratch buffers to the caller.
-    Raises DoesNotFit.
+    ``homes``: the memories of constants that are not with the others in ``weights``. Raises DoesNotFit.
     """
     plan = need.together if scratch and pools.scratch is None else need.activations
     parts = arena_parts(need.activations.bytes, plan.bytes, need.runtime, need.state)
@@ -190,7 +196,7 @@ def place(
         size = PER_CHANNEL * sum(need.channels) + sum(need.nodes)
         tables = layout.allocate(weights, size, ALIGN, "the kernels' parameters", {"parameters": size})
     _place_runtime(graph, need, tables, placed)
-    _place_weights(graph, layout, weights, placed)
+    _place_weights(graph, layout, weights, homes or {}, placed)
     return placed
 
 
@@ -252,17 +258,19 @@ def _place_runtime(graph: Graph, need: MemoryNeeds, base: int, placed: Placement
             put(f"node{step}", size)
 
 
-def _place_weights(graph: Graph, layout: Layout, pool: Pool, placed: Placement) -> None:
-    """All constants in one block, in tensor order."""
-    offsets, size = {}, 0
+def _place_weights(graph: Graph, layout: Layout, pool: Pool, homes: Mapping[int, Pool], placed: Placement) -> None:
+    """The constants of each memory in one block, in tensor order."""
+    blocks: dict[Pool, list[int]] = {pool: []}
     for t in _constants(graph):
-        offsets[t] = size
-        size += align_up(graph.tensors[t].bytes, ALIGN)
-    base = layout.allocate(pool, size, ALIGN, "the block of weights", {"weights": size})
-    for t, offset in offsets.items():
-        span = span_at(placed.machine, base + offset, graph.tensors[t].bytes)
-        placed.tensors[t] = span
-        placed.buffers.append(Buffer(f"tensor{t}", "weights", span, 0, len(graph.operators) - 1))
+        blocks.setdefault(homes.get(t, pool), []).append(t)
+    for home, tensors in blocks.items():
+        sizes = [align_up(graph.tensors[t].bytes, ALIGN) for t in tensors]
+        address = layout.allocate(home, sum(sizes), ALIGN, "the block of weights", {"weights": sum(sizes)})
+        for t, size in zip(tensors, sizes, strict=True):
+            span = span_at(placed.machine, address, graph.tensors[t].bytes)
+            placed.tensors[t] = span
+            placed.buffers.append(Buffer(f"tensor{t}", "weights", span, 0, len(graph.operators) - 1))
+            address += size
 
 
 def _variables(graph: Graph) -> list[int]:

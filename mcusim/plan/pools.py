@@ -166,8 +166,8 @@ class Layout:
 
     def allocate(self, pool: Pool, size: int, align: int, what: str, parts: Mapping[str, int] | None = None) -> int:
         """Lowest free address in ``pool`` for ``size`` bytes, the sum of ``parts``; DoesNotFit names the pool, ``what``
-        and the bytes."""
-        address = align_up(pool.base, align)
+        and the bytes. Address 0, where an ITCM begins, is nothing's: to C code it is no buffer, as one without bias."""
+        address = align_up(pool.base or 1, align)
         for start, end in sorted(self.taken):
             if start >= address + size:
                 break

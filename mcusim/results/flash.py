@@ -7,6 +7,7 @@ weights to a RAM.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -98,15 +99,16 @@ def flash_use(
     weights: str | None = None,
     code: str | None = None,
     runtime: Runtime | None = None,
+    homes: Mapping[int, str] | None = None,
 ) -> FlashUse:
     """What ``graph`` with the functions that it needs of ``kernels``, called by ``runtime`` (None: the default one),
     keeps in the flash of ``machine``.
 
     ``weights`` is the region they are read from. Those in a flash or a QSPI flash are kept there; those in a RAM are
     copied to it at the start from the largest flash or, where that is too small and there is one, the QSPI flash.
-    ``code`` is the region that code runs from; from a RAM it is copied likewise. The code of a profile that no set was
-    fitted to is that of the set of its technique, as its basis says; operators that a set lacks are taken from the set
-    ``reference``. Raises InputError for a set that cannot be read.
+    ``homes``: regions of single tensors that are read from others. ``code`` is the region that code runs from; from a
+    RAM it is copied likewise. The code of a profile that no set was fitted to is that of the set of its technique;
+    operators that a set lacks are taken from the set ``reference``. Raises InputError for a set that cannot be read.
     """
     keeps = _kept_in(machine, code) or next((r for r in machine.memory.values() if r.kind == "flash"), None)
     region = None if keeps is None else keeps.name
@@ -116,17 +118,29 @@ def flash_use(
     function, uncounted = _code(graph, kernels, machine.core.isa, region, caller.array is not None)
     stored, more = _stored(graph, unread=caller.keeps_file), function.bytes + core.bytes
     other = _tables(graph, kernels, caller) if caller.array is not None else max(0, graph.file_bytes - stored)
-    home = _keeper(machine, weights, stored + other, {region: more})
+    apart = _apart(graph, machine, homes or {})
+    stored = max(0, stored - sum(apart.values()))
+    home = _keeper(machine, weights, stored + other, apart + Counter({region: more}))
     tables = FlashPart("tables", other, home, "counted", "multipliers, shifts and call structures of the kernels")
     file = FlashPart("model file", other, home, "stored", _file_source(graph))
     parts = (
-        FlashPart("weights", stored, home, "stored", "constants of the model, each buffer once"),
+        FlashPart("weights", stored + apart.pop(home, 0), home, "stored", "constants of the model, each buffer once"),
+        *(FlashPart("weights", n, name, "stored", "constants that are read there") for name, n in apart.items()),
         file if caller.keeps_file else tables,
         function,
         core,
     )
-    sizes = {name: machine.memory[name].size for name in (home, region) if name is not None}
+    sizes = {name: machine.memory[name].size for name in (home, *apart, region) if name is not None}
     return FlashUse(parts, sizes, uncounted)
+
+
+def _apart(graph: Graph, machine: Machine, homes: Mapping[int, str]) -> Counter[str | None]:
+    """Bytes of constants that ``homes`` have in a memory that keeps them without power, by region."""
+    kept: Counter[str | None] = Counter()
+    for tensor, name in homes.items():
+        if graph.tensors[tensor].constant and _kept_in(machine, name) is not None:
+            kept[name] += graph.tensors[tensor].bytes
+    return kept
 
 
 def _tables(graph: Graph, kernels: Profile | KernelSet, runtime: Runtime) -> int:

@@ -12,6 +12,8 @@ from typing import Any
 from mcusim.display import Displayed
 from mcusim.results.result import Result
 
+Decisions = Mapping[str, str | bool | None]
+"""Options of ``mcusim run`` by their flags; None is the default."""
 OBJECTIVES = ("latency", "energy", "sram")
 NEVER = float("inf")
 
@@ -26,7 +28,7 @@ class TriedPlan:
     """
 
     machine: str
-    decisions: Mapping[str, str | bool | None]
+    decisions: Decisions
     cycles: int | None = None
     latency_ms: float | None = None
     energy_mj: float | None = None

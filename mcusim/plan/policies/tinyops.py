@@ -18,7 +18,9 @@ from mcusim.plan.allocators.greedy import align_up
 from mcusim.plan.options import (
     CHANNEL_TILES,
     IN_PLACE,
+    PERSISTENT,
     SRAM_BUDGET,
+    TENSOR_REGIONS,
     WEIGHTS,
     Option,
     PlanOptions,
@@ -31,14 +33,13 @@ from mcusim.plan.options import (
 from mcusim.plan.overlay.buffers import CopyPlan, OverlaySizes, choose_sizes, copies, tiled_operators, transfers
 from mcusim.plan.overlay.early_tiles import EarlyTilePipeline
 from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
-from mcusim.plan.overlay.on_chip import choose_on_chip, within
+from mcusim.plan.overlay.on_chip import ON_CHIP, Residents, residents
 from mcusim.plan.overlay.one_filter_buffer import choose_one_filter_buffer
 from mcusim.plan.overlay.pipeline import TaskPipeline
-from mcusim.plan.placement import ALIGN, MemoryNeeds, Placement, memory_needs, place
+from mcusim.plan.placement import ALIGN, MemoryNeeds, Placement, memory_needs
 from mcusim.plan.policies.external import sdram
 from mcusim.plan.policies.untiled import make_header
 from mcusim.plan.pools import Layout, Pool, region_pool, span_at, sram_pool
-from mcusim.plan.ram_pools import RamPools
 from mcusim.plan.registry import register
 from mcusim.program.program import Buffer, Program, Span
 from mcusim.runtime.planning_costs import Costs
@@ -67,14 +68,9 @@ ROW_TILES = counts(
 UNCOPIED = some_by_operator(
     "uncopied", OVERLAYS, help="With {takers}: what some operators read in place, of what is copied: 8:input,75:filter."
 )
-ON_CHIP = size(
-    "on_chip",
-    help="With {takers}: on-chip RAM kept for the kernels' call structures, then the smallest activations, which are"
-    " not copied.",
-)
-_BY_OPERATOR: tuple[Option[Any], ...] = (ROW_TILES, UNCOPIED, ON_CHIP)
+_BY_OPERATOR: tuple[Option[Any], ...] = (ROW_TILES, UNCOPIED, ON_CHIP, TENSOR_REGIONS, PERSISTENT)
 OPTIONS = (SRAM_BUDGET, BUFFER_SIZES, OVERLAY, BUFFERING, VARIANT, CHANNEL_TILES, TILE_BUFFER, ROW_TILES, UNCOPIED,
-           ON_CHIP)  # fmt: skip
+           ON_CHIP, TENSOR_REGIONS, PERSISTENT)  # fmt: skip
 
 
 class TinyopsOptions(TypedDict, total=False):
@@ -120,13 +116,10 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     home, dma = sdram(machine, "tinyops"), controller(machine)
     weights, pool = options[WEIGHTS] or home, sram_pool(machine, options[SRAM_BUDGET], dma=True)
     _check_reach(machine, home, weights)
-    stays = choose_on_chip(need, within(pool, options[ON_CHIP] or 0))
-    plans = _copies(graph, need, options, stays.tensors)
-    padded = _padding(machine)
-    chosen = _sizes(need, plans, stays.rest_of(pool), padded, options)
-    others, homes = stays.others(graph, need, options), (region_pool(machine, home), region_pool(machine, weights))
-    placed = place(graph, others, layout, RamPools(homes[0]), homes[1], scratch=False)
-    stays.place(graph, need, layout, pool, placed)
+    kept, padded = residents(graph, machine, need, options, region_pool(machine, home), pool), _padding(machine)
+    plans = _copies(graph, need, options, kept)
+    chosen = _sizes(need, plans, kept.rest, padded, options)
+    placed = kept.put(graph, need, layout, options, region_pool(machine, weights))
     buffers = _allocate(chosen, layout, pool, padded)
     _place_scratch(need, chosen, buffers, placed)
     work = tiled_operators(graph, need, plans, chosen, options[ROW_TILES])
@@ -150,24 +143,26 @@ def _compiled(options: PlanOptions) -> PlanOptions:
         raise UsageError(f"--in-place has no effect with --policy tinyops and --runtime {name}: tiles overlap")
     if options[VARIANT] == "2023":
         raise UsageError(f"--variant 2023, whose tensors live longer, is for an interpreter, not for --runtime {name}")
-    if options[ON_CHIP] is not None:
-        raise UsageError(f"--on-chip divides an interpreter's arena; --runtime {name} has one array")
+    others: tuple[Option[Any], ...] = (ON_CHIP, PERSISTENT)
+    for option in others:
+        if options[option] is not None:
+            raise UsageError(f"--{option.flag} divides an interpreter's arena; --runtime {name} has one array")
     return options.having(IN_PLACE, False)
 
 
-def _copies(graph: Graph, need: MemoryNeeds, options: PlanOptions, stay: frozenset[int]) -> list[CopyPlan]:
-    """What of each operator is copied; no input of one that reads any that ``stay``.
+def _copies(graph: Graph, need: MemoryNeeds, options: PlanOptions, residents: Residents) -> list[CopyPlan]:
+    """What of each operator is copied; nothing of what is read where it is.
 
     Raises UsageError for options of operators that the model has not.
     """
     stored, rows, some = model_operators(graph), options[ROW_TILES], options[UNCOPIED]
-    kept, none, inputs = dict(some), frozenset[str](), frozenset({"input"})
+    kept, none = dict(some), frozenset[str]()
     named = [(ROW_TILES.flag, n) for n, _ in rows] + [(UNCOPIED.flag, n) for n in kept]
     for flag, number in named:
         if number > max(stored):
             raise UsageError(f"--{flag}: there is no operator {number}; the last is {max(stored)}")
     return [
-        copies(graph, op, g, options[OVERLAY] - kept.get(number, none) - (inputs if stay & {*op.inputs} else none))
+        copies(graph, op, g, options[OVERLAY] - kept.get(number, none) - residents.read_in_place(graph, op))
         for op, number, g in zip(graph.operators, stored, need.geometries, strict=True)
     ]
 

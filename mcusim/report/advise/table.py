@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
+from mcusim.plan.options import TENSOR_REGIONS
 from mcusim.report.run.advice_text import command_lines
 from mcusim.report.run.interval_text import ends_text
 from mcusim.results.plan_advice import NEVER, DecisionWorth, PlanAdvice, TriedPlan
@@ -50,8 +52,15 @@ def _checked(plan: TriedPlan) -> str:
 
 def _decided(plan: TriedPlan) -> str:
     """``"policy tinyops, weights qspi, in-place"``."""
-    words = [f"{name} {value}" if value is not True else name for name, value in plan.decisions.items() if value]
-    return ", ".join(words)
+    return ", ".join(_option(name, value) for name, value in plan.decisions.items() if value)
+
+
+def _option(name: str, value: str | bool | None) -> str:
+    """An option with its value; of regions of tensors how many are in each."""
+    if name != TENSOR_REGIONS.flag:
+        return name if value is True else f"{name} {value}"
+    counts = Counter(region for _, region in TENSOR_REGIONS.parse(value))
+    return f"{name} ({', '.join(f'{count} in {region}' for region, count in counts.most_common())})"
 
 
 def _labelled(label: str, text: str) -> list[str]:
@@ -76,7 +85,8 @@ def _ms(plan: TriedPlan) -> str:
 
 
 def _worth(worth: Iterable[DecisionWorth]) -> list[str]:
-    lines = [line for item in worth for line in wrapped(f"{item.option} {item.value}".strip() + f": {_without(item)}")]
+    texts = (f"{_option(item.option, item.value or True)}: {_without(item)}" for item in worth)
+    lines = [line for text in texts for line in wrapped(text)]
     return ["", "without it", *lines] if lines else []
 
 
